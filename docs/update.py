@@ -17,8 +17,9 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 ENGINE = DOCS.parent / "engine"
-LINK = re.compile(r"\[(`?)([A-Za-z_][\w.]*)\1\]\((\.\./engine/[\w/]+\.py)#L\d+\)")
+LINK = re.compile(r"\[(`?)([A-Za-z_][\w.]*)\1\]\((\.\./(?:engine|course)/[\w/]+\.py)#L\d+\)")
 TABLE = re.compile(r"(<!-- files: ([\w/ .]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+LESSONS = re.compile(r"(<!-- lessons: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 FILLS = {"layer": "#35679a", "core": "#2a7a4b", "file": "#2a7a4b", "public": "#80479f"}
 
 
@@ -124,7 +125,60 @@ def names_of(node):
 def brought_up_to_date(text):
     """A document with its tables made anew, and with the lines of its links."""
     text = TABLE.sub(lambda m: m[1] + table(m[2]) + m[3], text)
+    text = LESSONS.sub(lambda m: f"{m[1]}{LISTS[m[2]]()}\n\n{m[3]}", text)
     return LINK.sub(lambda m: f"[{m[1]}{m[2]}{m[1]}]({m[3]}#L{line_of(DOCS / m[3], m[2])})", text)
+
+
+# ---- the lists of lessons
+
+NEEDS = re.compile(r"(?ms)^\*\*You need\*\*(.*?)^\*\*Time")
+
+
+def of_lesson(folder):
+    """What a lesson's texts say of it: number and title, words for learners, its names, minutes, what it needs."""
+    text, notes = ((folder / name).read_text("utf-8") for name in ("lesson.md", "teaching.md"))
+    checks = folder / "checks.py"
+    points = re.findall(r"\bpoints=(\d+)", checks.read_text("utf-8")) if checks.is_file() else []
+    return {
+        "folder": folder.name,
+        "file": f"{folder.name}.ipynb",
+        "number": folder.name[:2],
+        "title": re.match(r"# (.*)\n", notes)[1],
+        "name": re.match(r"# \d\d (.*)\n", notes)[1],
+        "words": re.search(r"(?m)^\*For learners\*: (.*)$", notes)[1],
+        "names": re.search(r"(?m)^\*With its names\*: (.*)$", notes)[1],
+        "minutes": re.search(r"\*\*Time\*\* (\d+) minutes", text)[1],
+        "exercises": f"{4 * sum(map(int, points))} " if points else "",
+        "needs": sorted(set(re.findall(r"\((\d\d)_\w+\.ipynb\)", re.search(NEEDS, text)[1]))),
+    }
+
+
+@cache
+def all_lessons():
+    folders = sorted(path.parent for path in (DOCS.parent / "course/lessons").glob("*/lesson.md"))
+    return [of_lesson(folder) for folder in folders]
+
+
+def rows(head, row):
+    return "\n".join([head, "|---|---|---|", *(row.format(**lesson) for lesson in all_lessons())])
+
+
+def graph():
+    """Which lesson needs which, in Mermaid."""
+    arrows = [f"  {needed} --> {lesson['number']}" for lesson in all_lessons() for needed in lesson["needs"]]
+    names = ["  {number}[{title}]".format(**lesson) for lesson in all_lessons()]
+    return "\n".join(["```mermaid", "graph LR", *names, *arrows, "```"])
+
+
+LISTS = {
+    "names": lambda: rows("| no. | lesson | what it is about |", "| {number} | [{name}](notebooks/{file}) | {names} |"),
+    "words": lambda: rows("| no. | lesson | what it is about |", "| {number} | [{name}]({file}) | {words} |"),
+    "minutes": lambda: rows(
+        "| lesson | minutes | exercises |",
+        "| [{title}](../course/lessons/{folder}/teaching.md) | {minutes} | {exercises}|",
+    ),
+    "graph": graph,
+}
 
 
 # ---- the lessons that help texts name
@@ -134,11 +188,11 @@ def brought_up_to_date(text):
 def lessons():
     """[(number, what is named in the table of its recap, what its cells use)] of the lessons from 01 on"""
     found = []
-    for path in sorted((DOCS.parent / "source/notebooks").glob("*.md"))[1:]:
+    for path in sorted((DOCS.parent / "course/lessons").glob("*/lesson.md"))[1:]:
         text = path.read_text("utf-8")
         named = re.findall(r"(?m)^\| (`.+?) \|", text)
         cells = re.findall(r"(?s)\n```{code-cell}.*?\n```", text)
-        found.append((path.stem[:2], "\n".join(named), "\n".join(cells)))
+        found.append((path.parent.name[:2], "\n".join(named), "\n".join(cells)))
     return found
 
 
@@ -168,7 +222,10 @@ def with_lessons(path):
 
 def contents():
     """{file: what should be in it}, of all but the drawn picture"""
-    found = {path: brought_up_to_date(path.read_text("utf-8")) for path in sorted(DOCS.glob("*.md"))}
+    found = {path: path.read_text("utf-8") for path in sorted(DOCS.glob("*.md"))}
+    texts = [DOCS.parent / "README.md", *(DOCS.parent / "course/lessons").glob("*/lesson.md")]
+    found |= {path: text for path in texts if LESSONS.search(text := path.read_text("utf-8"))}
+    found = {path: brought_up_to_date(text) for path, text in found.items()}
     found |= {path: with_lessons(path) for path in sorted((ENGINE / "help").glob("*.md"))}
     return found | {DOCS / "layers.dot": picture()}
 

@@ -106,8 +106,8 @@ print(twice(21))
 """
 
 
-def place(root: Path, text: str, name: str = "05_standin", folder: str = "source/notebooks") -> Path:
-    path = root / folder / f"{name}.md"
+def place(root: Path, text: str, name: str = "05_standin", text_name: str = "lesson.md") -> Path:
+    path = root / "course/lessons" / name / text_name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
@@ -126,7 +126,7 @@ def course(tmp_path_factory):
     """A course of one lesson, built."""
     root = tmp_path_factory.mktemp("course")
     (root / "beside_the_course.py").touch()
-    (root / "course").mkdir()
+    (root / "course").mkdir(parents=True)
     shutil.copy(ROOT / "course/pictures.py", root / "course")
     place(root, LESSON)
     assert answer(parse([]), root) == 0
@@ -141,7 +141,7 @@ def outputs(course):
 @pytest.fixture
 def in_step(course):
     """The same course; a test may spoil it."""
-    notebook, text = course / "notebooks/05_standin.ipynb", course / "source/notebooks/05_standin.md"
+    notebook, text = course / "notebooks/05_standin.ipynb", course / "course/lessons/05_standin/lesson.md"
     kept = {path: path.read_bytes() for path in (notebook, text)}
     yield course
     for path, content in kept.items():
@@ -172,7 +172,7 @@ def test_the_metadata_name_no_version_of_python(course):
 def test_a_lesson_begins_with_links_to_its_neighbours_the_contents_and_its_exercises(tmp_path):
     for name, title in (("00_a", "First: words"), ("01_b", "Second"), ("02_c", "Third")):
         place(tmp_path, f"# {name[:2]} {title}\n", name)
-    place(tmp_path, "# 01 Second: exercises\n", "01_b", "source/solutions")
+    place(tmp_path, "# 01 Second: exercises\n", "01_b", "exercises.md")
     notebooks = [course_build.skeleton(job) for job in jobs(tmp_path) if job.target.folder == "notebooks"]
     assert [nb.cells[0].source for nb in notebooks] == [
         "[Contents](#The-lessons) · **Next:** [01 Second](01_b.ipynb)",
@@ -196,7 +196,7 @@ def test_a_cell_that_fails_below_the_links_is_named_with_its_line(tmp_path, caps
     place(tmp_path, "# 00 First\n", "00_a")
     place(tmp_path, f"# 01 Second\n\n{cell('1 / 0')}", "01_b")
     assert answer(parse(["1"]), tmp_path) == 1
-    assert "source/notebooks/01_b.md, line 4, cell 3: ZeroDivisionError" in capsys.readouterr().err
+    assert "course/lessons/01_b/lesson.md, line 4, cell 3: ZeroDivisionError" in capsys.readouterr().err
 
 
 def test_memory_addresses_become_fixed_and_stay_distinct(outputs):
@@ -301,7 +301,7 @@ def test_a_cell_that_goes_wrong_is_shown_and_the_old_notebook_stays(tmp_path, ca
     notebook.write_text("the old one")
     assert answer(parse([]), tmp_path) == 1
     message = capsys.readouterr().err
-    assert message.startswith("source/notebooks/05_standin.md, line 8, cell 3: ")
+    assert message.startswith("course/lessons/05_standin/lesson.md, line 8, cell 3: ")
     assert all(line in message for line in shown), message
     assert notebook.read_text() == "the old one"
     assert [path.name for path in notebook.parent.iterdir()] == [notebook.name]
@@ -310,7 +310,7 @@ def test_a_cell_that_goes_wrong_is_shown_and_the_old_notebook_stays(tmp_path, ca
 def test_metadata_that_cannot_be_read_name_the_line(tmp_path, capsys):
     place(tmp_path, "# Title\n\n```{code-cell} ipython3\n:tags: [\n\na = 1\n```\n")
     assert answer(parse([]), tmp_path) == 1
-    assert "05_standin.md: Code cell 1 at line 3 could not be read" in capsys.readouterr().err
+    assert "05_standin/lesson.md: Code cell 1 at line 3 could not be read" in capsys.readouterr().err
 
 
 # What is out of step
@@ -363,7 +363,7 @@ def test_missing_broken_and_orphaned_notebooks_are_reported(tmp_path, capsys):
     status, report = check(tmp_path, capsys)
     assert status == 1
     missing, broken, orphan = report.splitlines()
-    assert missing == "notebooks/01_missing.ipynb has not been built from source/notebooks/01_missing.md"
+    assert missing == "notebooks/01_missing.ipynb has not been built from course/lessons/01_missing/lesson.md"
     assert broken.startswith("notebooks/02_broken.ipynb is not a notebook")
     assert orphan == "notebooks/03_orphan.ipynb has no text that it is made from"
 
@@ -383,10 +383,11 @@ def test_formatting_gives_the_text_that_jupyterlab_saves(tmp_path, capsys):
 def test_looking_at_a_notebook_in_jupyterlab_and_saving_it_leaves_its_text_alone(tmp_path):
     from jupytext import TextFileContentsManager
 
-    for name in ("jupytext.toml", "source/notebooks/05_graph.md", "notebooks/05_graph.ipynb"):  # the newest is the last
+    # The newest is the last.
+    for name in ("jupytext.toml", "course/lessons/05_graph/lesson.md", "notebooks/05_graph.ipynb"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
-    text = tmp_path / "source/notebooks/05_graph.md"
+    text = tmp_path / "course/lessons/05_graph/lesson.md"
     os.utime(text, (0, 0))
     before = text.read_bytes()
     manager = TextFileContentsManager(root_dir=str(tmp_path))
@@ -407,7 +408,7 @@ def test_looking_at_a_notebook_in_jupyterlab_and_saving_it_leaves_its_text_alone
 def test_a_lesson_is_chosen_by_number_or_name(tmp_path, wanted):
     for name in ("04_autograd", "05_graph", "07_graph_life", "16_mixed_precision"):
         place(tmp_path, "# Title\n", name)
-        place(tmp_path, "# Title\n", name, "source/solutions")
+        place(tmp_path, "# Title\n", name, "exercises.md")
     assert [job.named(job.notebook) for job in jobs(tmp_path, [wanted, wanted])] == [
         "notebooks/05_graph.ipynb",
         "exercises/05_graph.ipynb",
@@ -428,7 +429,7 @@ def test_an_unknown_lesson_is_refused_with_those_there_are(tmp_path):
 def exercise(tmp_path_factory):
     pytest.importorskip("nbgrader", reason="nbgrader takes the solutions out")
     root = tmp_path_factory.mktemp("exercise")
-    place(root, SOLUTION, folder="source/solutions")
+    place(root, SOLUTION, text_name="exercises.md")
     assert answer(parse([]), root) == 0
     return root
 
@@ -453,8 +454,8 @@ def test_exercise_and_solution_share_their_cells_ids(exercise):
 
 def test_a_solution_outside_a_cell_to_fill_in_is_refused(tmp_path):
     pytest.importorskip("nbgrader", reason="nbgrader takes the solutions out")
-    source = place(tmp_path, cell("### BEGIN SOLUTION\na = 1\n### END SOLUTION"), folder="source/solutions")
-    with pytest.raises(BuildError, match="05_standin.md: Solution region detected in a non-solution cell"):
+    source = place(tmp_path, cell("### BEGIN SOLUTION\na = 1\n### END SOLUTION"), text_name="exercises.md")
+    with pytest.raises(BuildError, match="05_standin/exercises.md: Solution region detected in a non-solution cell"):
         course_build.skeleton(Job(tmp_path, source, TARGETS[1]))
 
 
@@ -465,7 +466,7 @@ def test_a_key_and_a_check_become_nbgraders_metadata(tmp_path):
     pytest.importorskip("nbgrader", reason="nbgrader locks the cells")
     answer = cell("### BEGIN SOLUTION\na = 1\n### END SOLUTION", ":exercise: '05.1'")
     check = cell(CHECK.format("a"), ":tags: [raises-exception]")
-    source = place(tmp_path, f"# Title\n\n{answer}\n{check}", folder="source/solutions")
+    source = place(tmp_path, f"# Title\n\n{answer}\n{check}", text_name="exercises.md")
     for target in TARGETS[1:]:
         _, filled, checked = course_build.skeleton(Job(tmp_path, source, target)).cells
         given = {"schema_version": 3, "task": False}
@@ -478,20 +479,20 @@ def test_a_key_and_a_check_become_nbgraders_metadata(tmp_path):
 
 
 def test_metadata_that_the_build_adds_are_not_written_back_to_the_text(tmp_path):
-    source = place(tmp_path, cell("a = 1", ":exercise: '05.1'"), folder="source/solutions")
+    source = place(tmp_path, cell("a = 1", ":exercise: '05.1'"), text_name="exercises.md")
     nb = course_build.skeleton(Job(tmp_path, source, TARGETS[2]))
     assert "nbgrader" in nb.cells[0].metadata
     assert course_build.write_source(nb) == source.read_text(encoding="utf-8")
 
 
 def test_a_check_without_the_tag_that_lets_a_run_go_on_is_refused_with_its_line(tmp_path):
-    source = place(tmp_path, "# Title\n\n" + cell(CHECK.format(1)), folder="source/solutions")
-    with pytest.raises(BuildError, match="05_standin.md, line 4: .* tagged raises-exception"):
+    source = place(tmp_path, "# Title\n\n" + cell(CHECK.format(1)), text_name="exercises.md")
+    with pytest.raises(BuildError, match="05_standin/exercises.md, line 4: .* tagged raises-exception"):
         course_build.skeleton(Job(tmp_path, source, TARGETS[1]))
 
 
 def test_an_exercise_without_checks_is_refused(tmp_path):
-    source = place(tmp_path, cell("a = 1", ":exercise: '05.77'"), folder="source/solutions")
+    source = place(tmp_path, cell("a = 1", ":exercise: '05.77'"), text_name="exercises.md")
     with pytest.raises(BuildError, match="There is no exercise '05.77'"):
         course_build.skeleton(Job(tmp_path, source, TARGETS[1]))
 
@@ -499,7 +500,7 @@ def test_an_exercise_without_checks_is_refused(tmp_path):
 def test_a_worked_solution_that_its_check_does_not_accept_stops_the_build(tmp_path, capsys, monkeypatch):
     pytest.importorskip("nbgrader", reason="nbgrader takes the solutions out")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    place(tmp_path, cell(CHECK.format("(5.0, 2.0)"), ":tags: [raises-exception]"), folder="source/solutions")
+    place(tmp_path, cell(CHECK.format("(5.0, 2.0)"), ":tags: [raises-exception]"), text_name="exercises.md")
     assert answer(parse([]), tmp_path) == 1
     message = capsys.readouterr().err
     assert "line 2, cell 1: the check fails" in message and "Two paths lead from the root to a." in message
@@ -513,9 +514,11 @@ def test_every_notebook_is_what_its_text_gives(job):
     assert differences(job) == []
 
 
-@pytest.mark.parametrize("source", sorted({job.source for job in jobs()}), ids=lambda source: source.stem)
+@pytest.mark.parametrize(
+    "source", sorted({job.source for job in jobs()}), ids=lambda source: f"{source.parent.name} {source.stem}"
+)
 def test_every_text_is_as_jupyterlab_saves_it(source):
-    assert not not_canonical(source), f"python -m course build --format {source.stem}"
+    assert not not_canonical(source), f"python -m course build --format {source.parent.name}"
 
 
 def test_every_notebook_has_a_text():

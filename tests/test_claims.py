@@ -102,7 +102,7 @@ def test_02_contiguous_and_view_copy_where_reshape_need_not(name):
 
 
 def test_the_tensor_of_exercise_2_2_has_15_lines():
-    text = (ROOT / "source/solutions/02_shapes.md").read_text(encoding="utf-8")
+    text = (ROOT / "course/lessons/02_shapes/exercises.md").read_text(encoding="utf-8")
     (cell,) = re.findall(r"(?ms)^class Tiny:\n.*?(?=^```)", text)
     lines = [line.strip() for line in cell.splitlines()]
     assert len([line for line in lines if line and not line.startswith(("###", '"""'))]) == 15

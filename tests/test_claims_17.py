@@ -9,14 +9,15 @@ import pytest
 
 import engine
 from course.base.notebooks import ROOT
-from course.checks.lesson_17 import LEFT, four
+from course.judging import exercises
 from engine import nn, sim
 from engine.arrays.devices import allocator
 from engine.utils.checkpoint import checkpoint
 
 MIB = 2**20
+LEFT, four = exercises.checks("17").LEFT, exercises.checks("17").four
 ROOM = 144
-LESSON = (ROOT / "source/notebooks/17_device_memory.md").read_text(encoding="utf-8")
+LESSON = (ROOT / "course/lessons/17_device_memory/lesson.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)
@@ -176,7 +177,7 @@ def test_what_a_step_takes_is_what_was_counted(n):
 
 
 def test_the_six_programs_of_the_first_exercise_leave_what_is_said():
-    text = (ROOT / "source/solutions/17_device_memory.md").read_text(encoding="utf-8")
+    text = (ROOT / "course/lessons/17_device_memory/exercises.md").read_text(encoding="utf-8")
     (shown,) = re.findall(r"(?ms)^```python\n(# 1 .*?)^```", text)
     left = []
     for block in shown.split("\n\n"):

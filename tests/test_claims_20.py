@@ -14,14 +14,14 @@ from ranks import NO_MPI, given
 import engine
 from course import cluster
 from course.base.notebooks import ROOT
-from course.checks import lesson_20
-from course.judging import pretend
+from course.judging import exercises, pretend
 from engine import nn
 from engine.utils.data import DistributedSampler
 
-LESSON = (ROOT / "source/notebooks/20_many_machines.md").read_text(encoding="utf-8")
+LESSON = (ROOT / "course/lessons/20_many_machines/lesson.md").read_text(encoding="utf-8")
 NOTEBOOK = json.loads((ROOT / "notebooks/20_many_machines.ipynb").read_text(encoding="utf-8"))
 RECORDED_WITH = "2.13."
+CHECKS = exercises.checks("20")
 loss_fn = nn.CrossEntropyLoss()
 
 
@@ -82,7 +82,7 @@ def test_workers_together_are_one_process_with_the_whole_batch(n, seed):
     assert all(engine.allclose(weights(model), weights(alone), atol=1e-5) for model in models)
 
 
-@pytest.mark.parametrize("way", [lesson_20.one_to_all, lesson_20.tree, lesson_20.ring])
+@pytest.mark.parametrize("way", [CHECKS.one_to_all, CHECKS.tree, CHECKS.ring])
 @pytest.mark.parametrize("n", [2, 4, 8])
 def test_all_three_ways_send_the_same_bytes_in_all(way, n):
     _, links = pretend.run(n, lambda link: way(engine.ones(1000), link))

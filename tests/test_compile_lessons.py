@@ -213,7 +213,7 @@ def test_pytorch_says_what_the_lesson_tells(lesson, tmp_path):
     torch = pytest.importorskip("torch")
     if not torch.__version__.startswith(RECORDED_WITH) or shutil.which("g++") is None:
         pytest.skip(f"recorded with PyTorch {RECORDED_WITH} and a C++ compiler")
-    records = RECORD.findall((ROOT / f"source/notebooks/{lesson}.md").read_text(encoding="utf-8"))
+    records = RECORD.findall((ROOT / f"course/lessons/{lesson}/lesson.md").read_text(encoding="utf-8"))
     assert len(records) >= 2
     paths = [tmp_path / str(number) / "program.py" for number in range(len(records))]
     for path, (program, *_) in zip(paths, records, strict=True):

@@ -331,7 +331,7 @@ def test_a_build_keeps_what_was_done_in_the_courses_own_notebook(tmp_path, capsy
     pytest.importorskip("nbgrader")
     from course.authoring import build
 
-    text = tmp_path / "source/solutions/05_graph.md"
+    text = tmp_path / "course/lessons/05_graph/exercises.md"
     text.parent.mkdir(parents=True)
     text.write_text("# Exercises\n\n```{code-cell} ipython3\na = 1\n```\n", encoding="utf-8")
     (job,) = (job for job in build.jobs(tmp_path) if job.target.blank)

@@ -12,10 +12,10 @@ import pytest
 from course.base.notebooks import ROOT
 from course.commands.cli import COMMANDS
 
-FILES = ("README.md", "CONTRIBUTING.md", "source/README.md", "benchmarks/README.md")
+FILES = ("README.md", "CONTRIBUTING.md", "course/lessons/README.md", "benchmarks/README.md")
 DOCUMENTS = sorted([ROOT / name for name in FILES] + list((ROOT / "docs").glob("*.md")))
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]+))?\)")
-FOLDERS = "engine|course|tests|docs|source|benchmarks|requirements|notebooks|exercises|solutions"
+FOLDERS = "engine|course|tests|docs|benchmarks|requirements|notebooks|exercises|solutions"
 PATH = re.compile(rf"(?<![\w./-])(?:\.ci|{FOLDERS})/[\w./*-]*\w")
 COMMAND = re.compile(r"python -m course (\w+)((?: +[\w.-]+)*)")
 BENCHMARK = re.compile(r"python -m (benchmarks[.\w]*)((?: +[\w.-]+)*)")

@@ -12,7 +12,7 @@ pytest.importorskip("cloudpickle")
 
 import engine
 from course.authoring.build import build, execute, jobs, read_source
-from course.base.notebooks import ROOT
+from course.base.notebooks import ROOT, lesson_file
 from course.judging import exercises, judge
 from course.learner import calls as learner
 
@@ -21,7 +21,7 @@ BLANKS = [job for job in JOBS if job.target.blank]
 EXERCISES = [exercise for lesson in exercises.lessons() for exercise in exercises.of_lesson(lesson).values()]
 REGION = re.compile(r"(?ms)^[ \t]*### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION")
 each_exercise = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.key)
-each_blank = pytest.mark.parametrize("job", BLANKS, ids=lambda job: job.source.stem)
+each_blank = pytest.mark.parametrize("job", BLANKS, ids=lambda job: job.name)
 each_notebook = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.named(job.notebook))
 WRONG = [(exercise, number) for exercise in EXERCISES for number in range(len(exercise.wrong))]
 
@@ -51,12 +51,12 @@ def words(text: str) -> str:
 
 
 def test_every_lesson_with_checks_has_a_text_and_the_other_way_round():
-    assert exercises.lessons() == [job.source.stem[:2] for job in BLANKS]
+    assert exercises.lessons() == [job.name[:2] for job in BLANKS]
 
 
 @pytest.mark.parametrize("lesson", exercises.lessons())
 def test_a_lessons_exercises_are_numbered_as_in_its_text(lesson):
-    job = next(job for job in BLANKS if job.source.stem.startswith(lesson))
+    job = next(job for job in BLANKS if job.name.startswith(lesson))
     cells = read_source(job.source)[0].cells
     keys = [cell.metadata.exercise for cell in cells if "exercise" in cell.metadata]
     checked = re.findall(r'(?m)^check\("([\d.]+)", (?!.*hidden)', "\n".join(cell.source for cell in cells))
@@ -69,9 +69,9 @@ def test_a_lessons_exercises_are_numbered_as_in_its_text(lesson):
 
 @each_blank
 def test_the_lesson_links_to_the_learners_own_copy(job):
-    lesson = ROOT / "source/notebooks" / job.source.name
+    lesson = job.source.with_name("lesson.md")
     assert "**Exercises:** [" in lesson.read_text(encoding="utf-8")
-    assert f"](../my_exercises/{job.source.stem}.ipynb)" in lesson.read_text(encoding="utf-8")
+    assert f"](../my_exercises/{job.name}.ipynb)" in lesson.read_text(encoding="utf-8")
 
 
 @each_exercise
@@ -84,9 +84,7 @@ def test_an_exercise_has_points_three_hints_and_two_wrong_answers_with_words_of_
 
 @each_exercise
 def test_hidden_tests_stand_in_the_solution_where_the_exercise_has_any(exercise):
-    source = "".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "source/solutions").glob(f"{exercise.lesson}_*")
-    )
+    source = lesson_file(exercise.lesson, "exercises.md").read_text(encoding="utf-8")
     region = rf'### BEGIN HIDDEN TESTS\ncheck\("{exercise.key}", .*, hidden=True\)\n### END HIDDEN TESTS\n'
     assert bool(re.search(region, source)) == (exercise.hidden is not None)
 
@@ -233,7 +231,7 @@ def test_the_notebook_carries_what_nbgrader_needs(job):
     nb = nbformat.read(job.notebook, as_version=4)
     validator.validate_nb(nb)
     points = {cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader.points for cell in code(nb) if is_check(cell)}
-    of_lesson = exercises.of_lesson(job.source.stem[:2]).values()
+    of_lesson = exercises.of_lesson(job.name[:2]).values()
     assert points == {f"check-{exercise.key.replace('.', '-')}": exercise.points for exercise in of_lesson}
 
 

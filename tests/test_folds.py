@@ -5,7 +5,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course.authoring.build import read_source
 from course.base import folds
-from course.base.notebooks import ROOT
+from course.base.notebooks import lesson_folders
 from course.figures.predict import figure as predict
 
 ASKS, OPTIONS, CODE = "**Predict.** What comes?", "from course import predict\n\npredict('07.a')", "print(9)"
@@ -67,18 +67,18 @@ def test_a_text_that_comes_after_no_answer_is_left_alone(before):
     assert cells(*before, "Nine. It is added.")[-1] == "Nine. It is added."
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "source/notebooks").glob("*.md")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", lesson_folders(), ids=lambda path: path.name)
 def test_no_lesson_tells_an_answer_below_its_prediction(path):
-    nb, _ = read_source(path)
+    nb, _ = read_source(path / "lesson.md")
     written = [cell.source for cell in nb.cells]
     folds.fold(nb.cells)
     assert [folds.unfolded(cell.source) for cell in nb.cells] == [text.rstrip() for text in written]
     begun = sum(cell.source.startswith("<details>") for cell in nb.cells)
-    assert begun >= len(predict.questions(path.stem[:2])) / 2
+    assert begun >= len(predict.questions(path.name[:2])) / 2
 
 
 def test_a_text_that_was_saved_with_its_folds_is_read_as_it_was_written(tmp_path):
-    path = tmp_path / "95_folds.md"
+    path = tmp_path / "lesson.md"
     path.write_text(
         f"# 95\n\n{ASKS}\n\n```{{code-cell}} ipython3\n{CODE}\n```\n\n{fold('Nine.', 'More.')}\n", encoding="utf-8"
     )

@@ -356,7 +356,7 @@ def attempt(what):
         return "no"
 def division_backward(arriving, x, y):
     print("user", os.getuid(), os.getgroups() if os.getuid() else "")
-    print("reads", attempt(lambda: open({str(ROOT / "course/checks/lesson_05.py")!r}).read()))
+    print("reads", attempt(lambda: open({str(ROOT / "course/lessons/05_graph/checks.py")!r}).read()))
     print("lists", attempt(lambda: os.listdir({str(Path.home())!r})))
     print("writes", attempt(lambda: open({str(ROOT / "written")!r}, "w")))
     print("signals", attempt(lambda: os.kill(os.getppid(), 0)))
@@ -387,11 +387,13 @@ def test_an_answer_runs_where_it_owns_nothing(monkeypatch):
 
 CHEATS = {
     "the answer asked for": "from course.judging.exercises import find\ndivision_backward = find('05.3').answer",
-    "the oracle imported": "from course.checks.lesson_05 import division as division_backward",
+    "the oracle imported": "import importlib\n"
+    "division_backward = importlib.import_module('course.lessons.05_graph.checks').division",
     "the oracle imported from its folder": "import engine, pathlib, sys\n"
     "for name in [name for name in sys.modules if name.startswith('course')]: del sys.modules[name]\n"
     "sys.path.insert(0, str(pathlib.Path(engine.__file__).parents[1]))\n"
-    "from course.checks.lesson_05 import division as division_backward",
+    "import importlib\n"
+    "division_backward = importlib.import_module('course.lessons.05_graph.checks').division",
     "the oracle looked for in memory": "import gc\n"
     "def division_backward(g, x, y):\n"
     "    found = [o for o in gc.get_objects() if callable(o) and getattr(o, '__name__', '') == 'division']\n"

@@ -9,13 +9,16 @@ import pytest
 
 import engine
 from course.base.notebooks import ROOT
-from course.checks import lesson_11
-from course.checks.lesson_11 import add, begun, by_number, mul, sub, total
 from course.figures import BackwardStepper, draw
 from course.figures.stepper.svg import AHEAD, DONE, NOW
+from course.judging import exercises
+
+CHECKS = exercises.checks("11")
+add, begun, by_number, mul = CHECKS.add, CHECKS.begun, CHECKS.by_number, CHECKS.mul
+sub, total = CHECKS.sub, CHECKS.total
 
 
-class Var(lesson_11.Var):
+class Var(CHECKS.Var):
     """One that says what made it, as the lesson's does."""
 
     op = ""
@@ -79,7 +82,7 @@ def test_a_var_that_is_used_twice_has_one_box_and_two_arrows():
 
 def test_a_graph_that_is_too_large_for_a_picture_is_refused_without_recursion():
     with pytest.raises(ValueError, match="^a picture holds 100 Vars at most, and these are 3002$"):
-        draw(lesson_11.chain(3000))
+        draw(CHECKS.chain(3000))
 
 
 # --- the stepper of their own walk
@@ -100,7 +103,7 @@ def test_the_steps_are_those_of_the_learners_own_walk():
 def test_a_walk_that_is_wrong_is_shown_as_it_is():
     def as_met(root):
         arrived = {root: 1.0}
-        for v in lesson_11.as_met(root):
+        for v in CHECKS.as_met(root):
             g = arrived.pop(v)
             if not v.parents:
                 v.grad = g
@@ -217,7 +220,7 @@ def test_the_first_part_that_is_delivered_is_in_an_array_of_its_own_in_the_lesso
 
 
 def test_the_names_in_the_table_of_old_and_new_are_in_the_engine():
-    text = (ROOT / "source/notebooks/11_build_autograd.md").read_text(encoding="utf-8")
+    text = (ROOT / "course/lessons/11_build_autograd/lesson.md").read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^\| .*? \| (.*?) \| .*\|$", text.partition("## Open the engine")[2].partition("```")[0])[2:]
     files = ["core/tensor.py", "core/graph.py", "core/backward.py", "core/linear.py", "ops/rows.py"]
     source = "\n".join((ROOT / "engine" / file).read_text(encoding="utf-8") for file in files)

@@ -5,17 +5,17 @@ import re
 import pytest
 
 from course import predict
-from course.base.notebooks import ROOT
+from course.base.notebooks import lesson_file, lesson_folders
 from course.figures.predict import figure as predictions
 
-LESSONS = sorted(path.stem for path in predictions.FOLDER.glob("*.md"))
+LESSONS = [folder.name[:2] for folder in lesson_folders() if (folder / "predictions.md").is_file()]
 KEYS = [f"{lesson}.{name}" for lesson in LESSONS for name in predictions.questions(lesson)]
 ASKED = re.compile(r"""(?m)^predict\(["'](\d\d)\.(\w+)["']\)""")
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_asks_each_of_its_questions_once_in_their_order(lesson):
-    (source,) = (ROOT / "source/notebooks").glob(f"{lesson}_*.md")
+    source = lesson_file(lesson, "lesson.md")
     asked = ASKED.findall(source.read_text(encoding="utf-8"))
     assert asked == [(lesson, name) for name in predictions.questions(lesson)]
 
@@ -32,12 +32,12 @@ def test_without_a_kernel_the_options_stand_there_with_their_words_folded_away(k
 def test_a_question_that_is_not_there_is_told_and_a_file_that_is_wrong_too(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="there is no question '07.zz'"):
         predict("07.zz")
-    monkeypatch.setattr(predictions, "FOLDER", tmp_path)
+    monkeypatch.setattr(predictions, "lesson_file", lambda lesson, name: tmp_path / f"{lesson}.md")
     (tmp_path / "98.md").write_text("# 98\n\n## a\nWhat?\n\n- [ ] 1: No.\n- [ ] 2: No.\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"98.md, a: two options or more are asked for, and one of them is right"):
+    with pytest.raises(ValueError, match=r"98/98.md, a: two options or more are asked for, and one of them is right"):
         predictions.questions("98")
     (tmp_path / "97.md").write_text("# 97\n\n## a\nWhat?\n\n- [x] `{1: 2}`: Yes.\n- [ ] 2: No.\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"97.md, a: '`{1' ends at its first colon"):
+    with pytest.raises(ValueError, match=r"97/97.md, a: '`{1' ends at its first colon"):
         predictions.questions("97")
 
 

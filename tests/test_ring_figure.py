@@ -10,13 +10,13 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 import engine
-from course.checks import lesson_20
 from course.figures import RingExplorer, beyond
 from course.figures.ring import ONE, RING, TREE, WAYS, messages, seconds, steps, told
-from course.judging import pretend
+from course.judging import exercises, pretend
 
+CHECKS = exercises.checks("20")
 each_way = pytest.mark.parametrize("way", WAYS)
-WRITTEN = {ONE: lesson_20.one_to_all, TREE: lesson_20.tree, RING: lesson_20.ring}
+WRITTEN = {ONE: CHECKS.one_to_all, TREE: CHECKS.tree, RING: CHECKS.ring}
 
 
 @each_way

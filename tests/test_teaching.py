@@ -11,19 +11,18 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from course import figures
 from course.authoring import minutes as counted
-from course.base.notebooks import ROOT, lesson_notebooks
+from course.base.notebooks import ROOT, lesson_file, lesson_notebooks
 from course.judging import exercises
 
 LESSONS = lesson_notebooks()
-NOTES = (ROOT / "docs/counted.md").read_text(encoding="utf-8").partition("\n## Notes for each lesson\n")[2]
-ROWS = {row[:2]: row for row in re.findall(r"(?m)^\| (\d\d .*)$", NOTES)}
-SECTIONS = {text[:2]: text for text in re.split(r"(?m)^### ", NOTES)[1:]}
+ROWS = {
+    row[:2]: row for row in re.findall(r"(?m)^\| \[(\d\d .*)$", (ROOT / "docs/teaching.md").read_text(encoding="utf-8"))
+}
 
 
 def notes(lesson):
-    """What docs/counted.md says of a lesson."""
-    assert lesson in ROWS and lesson in SECTIONS, f"docs/counted.md: lesson {lesson} lacks its row or its notes"
-    return SECTIONS[lesson]
+    """What is said to those who teach a lesson."""
+    return lesson_file(lesson, "teaching.md").read_text(encoding="utf-8")
 
 
 def test_minutes_are_counted_from_words_code_predictions_and_figures(tmp_path):
@@ -61,7 +60,6 @@ def test_the_figures_that_are_counted_are_those_that_move(lesson):
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_the_table_has_the_counted_minutes(lesson):
-    notes(lesson)
     cells = [cell.strip() for cell in ROWS[lesson].split("|")]
     assert abs(int(cells[1]) - counted.lesson_minutes(LESSONS[lesson])) <= 5, f"{cells}: see python -m course minutes"
     assert float(cells[2] or 0) == counted.exercise_minutes(lesson)
@@ -78,7 +76,7 @@ def test_a_lesson_says_how_long_it_takes_as_the_table_does(lesson):
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_plan_names_parts_and_exercises_that_exist_and_leaves_time_for_questions(lesson, minutes, for_questions):
     plan = re.search(rf"(?m)^\*{minutes} minutes\*: (.*)$", notes(lesson))[1]
-    where = f"docs/counted.md, lesson {lesson}, {minutes} minutes"
+    where = f"teaching.md of lesson {lesson}, {minutes} minutes"
     assert plan.startswith("all"), f"{where}: a plan begins with `all` or `all but *Part*`"
     shown, _, worked = plan.partition("; ")
     left_out = re.findall(r"\*([^*]+)\*", shown)
@@ -110,7 +108,7 @@ WEEKS = re.findall(r"(?m)^\| (\d+) \| (.+?) \| .+? \| (\d+) \| (\d+) \|$", SYLLA
 NEEDED = {
     lesson: set(re.findall(r"\((\d\d)_\w+\.ipynb\)", re.search(r"(?ms)^\*\*You need\*\*(.*?)^\*\*Time", text)[1]))
     for lesson, text in (
-        (lesson, (ROOT / f"source/notebooks/{path.stem}.md").read_text(encoding="utf-8"))
+        (lesson, (ROOT / f"course/lessons/{path.stem}/lesson.md").read_text(encoding="utf-8"))
         for lesson, path in LESSONS.items()
     )
 }

@@ -11,7 +11,7 @@ import pytest
 import engine
 from course.base.notebooks import ROOT
 from course.classroom import bank, variants
-from course.judging import exercises
+from course.judging import exercises, questions
 from course.learner import calls as learner
 from course.learner import sealed
 from course.learner.calls import NotYet
@@ -28,10 +28,10 @@ def question(key):
 
 
 def test_every_exercise_whose_answer_is_a_value_has_a_rule():
-    assert variants.keys() == list(variants.RULES)
+    assert variants.keys() == [key for lesson in exercises.lessons() for key in variants.rules(lesson)]
 
 
-@pytest.mark.parametrize("key", variants.RULES)
+@pytest.mark.parametrize("key", variants.keys())
 def test_a_seed_gives_a_question_and_an_answer_of_its_own(key):
     text, given = question(key), exercises.find(key).answer
     made = [variants.variant(key, text, seed) for seed in range(12)]
@@ -48,7 +48,7 @@ def test_steps_of_a_compiled_program_are_those_that_the_engine_makes(seed):
     from engine.compiler import explain
 
     made = variants.variant("18.1", question("18.1"), seed)
-    code, names = variants._code(made.text), {}
+    code, names = questions.code_of(made.text), {}
     linecache.cache[f"18.1 {seed}"] = (len(code), None, code.splitlines(True), f"18.1 {seed}")
     exec(compile(code, f"18.1 {seed}", "exec"), names)
     report = str(explain(names["f"])(engine.randn(300, 300), engine.randn(300, 300)))
@@ -85,7 +85,7 @@ def course(tmp_path):
     return SimpleNamespace(path=tmp_path.joinpath, notes={"seed": 17})
 
 
-@pytest.mark.parametrize("name", [exercises.title(key[:2]) for key in variants.RULES])
+@pytest.mark.parametrize("name", [exercises.title(key[:2]) for key in variants.keys()])
 def test_the_solution_with_own_numbers_has_the_answer_of_the_bank_and_its_check_the_seal(course, name):
     published = (ROOT / "solutions" / f"{name}.ipynb").read_bytes()
     nb = json.loads(bank.applied(course, name, published))

@@ -52,7 +52,9 @@ Why: none.
 
 
 def parsed(folder, text):
-    (folder / "05.md").write_text(text, encoding="utf-8")
+    path = folder / "course/lessons/05_graph/written.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
     return rubrics.questions("05", folder)
 
 

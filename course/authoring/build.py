@@ -1,7 +1,7 @@
 """Makes the notebooks from their texts, executes them, and tells where the two are out of step.
 
-`source/notebooks/NN_name.md` becomes `notebooks/NN_name.ipynb`; `source/solutions/NN_name.md` becomes a blank
-`exercises/NN_name.ipynb` and a worked `solutions/NN_name.ipynb`. The texts are Jupytext's MyST Markdown.
+A lesson's `lesson.md` becomes `notebooks/NN_name.ipynb`; its `exercises.md` becomes a blank `exercises/NN_name.ipynb`
+and a worked `solutions/NN_name.ipynb`. The texts are Jupytext's MyST Markdown.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from nbformat.v4 import new_markdown_cell
 from course.authoring.quotes import with_lines
 from course.base import folds
 from course.base.files import write_atomically
-from course.base.notebooks import METADATA, ROOT, TARGETS, UNATTENDED, Target, kernel_environment
+from course.base.notebooks import METADATA, ROOT, TARGETS, UNATTENDED, Target, kernel_environment, lesson_folders
 from course.classroom import materials
 from course.judging import exercises
 from course.kernel.outputs import PICTURE, Addresses, settle
@@ -33,6 +33,7 @@ from course.learner import copies, rubrics
 
 NAVIGATION = "navigation"  # the tag of the links at a lesson's top
 WRITTEN = "written"  # the tag of the questions below the exercises
+PAIRS = "jupytext.toml"
 TRACEBACK_LINES = 12
 CHECK = re.compile(r"""(?m)^check\(["'](\d\d\.\d+)["'],""")
 
@@ -60,7 +61,12 @@ class Job(NamedTuple):
 
     @property
     def notebook(self) -> Path:
-        return self.root / self.target.folder / f"{self.source.stem}.ipynb"
+        return self.root / self.target.folder / f"{self.name}.ipynb"
+
+    @property
+    def name(self) -> str:
+        """Of the lesson, such as 05_graph."""
+        return self.source.parent.name
 
     def named(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
@@ -68,22 +74,25 @@ class Job(NamedTuple):
 
 def jobs(root: Path = ROOT, lessons: list[str] | None = None) -> list[Job]:
     """Every notebook to make, or those of the lessons given by number (`5`, `05`) or by name (`graph`, `05_graph`)."""
-    found = [Job(root, source, target) for target in TARGETS for source in sorted((root / target.source).glob("*.md"))]
+    lesson = lesson_folders(root)
+    found = [Job(root, folder / target.source, target) for target in TARGETS for folder in lesson]
+    found = [job for job in found if job.source.is_file()]
     if not lessons:
         return found
     chosen = []
     for lesson in lessons:
-        matching = [job for job in found if _is_lesson(job.source.stem, lesson)]
+        matching = [job for job in found if _is_lesson(job.name, lesson)]
         if not matching:
-            known = ", ".join(sorted({job.source.stem for job in found})) or "none yet"
+            known = ", ".join(sorted({job.name for job in found})) or "none yet"
             raise BuildError(f"there is no lesson {lesson!r} (lessons: {known})")
         chosen += [job for job in matching if job not in chosen]
     return chosen
 
 
-def _is_lesson(stem: str, wanted: str) -> bool:
-    number, _, name = stem.partition("_")
-    return wanted in (stem, number, name) or (wanted.isdecimal() and number.isdecimal() and int(wanted) == int(number))
+def _is_lesson(lesson: str, wanted: str) -> bool:
+    number, _, name = lesson.partition("_")
+    same = wanted.isdecimal() and number.isdecimal() and int(wanted) == int(number)
+    return same or wanted in (lesson, number, name)
 
 
 def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
@@ -91,7 +100,7 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
     try:
         nb = myst_to_notebook(path.read_text(encoding="utf-8"), add_source_map=True)
     except (MystMetadataParsingError, UnicodeDecodeError) as error:
-        raise BuildError(f"{path.name}: {error}") from None
+        raise BuildError(f"{path.parent.name}/{path.name}: {error}") from None
     lines = [line + 1 for line in nb.metadata.pop("source_map")]
     # A text that was saved with the links at its top, or the questions at its end: the build makes them.
     made = {NAVIGATION, WRITTEN}
@@ -103,7 +112,7 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
         cell.source = folds.unfolded(cell.source) if cell.cell_type == "markdown" else cell.source
         # From the content, not the position: a cell put in between leaves the other cells' ids, and the diff, alone.
         seen[cell.cell_type, cell.source] += 1
-        cell.id = _id(path.stem, cell.cell_type, cell.source, str(seen[cell.cell_type, cell.source]))
+        cell.id = _id(path.parent.name, cell.cell_type, cell.source, str(seen[cell.cell_type, cell.source]))
     # Through JSON and back: the order of keys is then the one that a notebook read from disk has.
     return nbformat.reads(nbformat.writes(nb), as_version=4), lines
 
@@ -114,7 +123,7 @@ def _id(*parts: str) -> str:
 
 def write_source(nb: NotebookNode) -> str:
     """The text of a notebook as Jupytext writes it when someone saves in JupyterLab (see jupytext.toml)."""
-    settings = tomllib.loads((ROOT / "jupytext.toml").read_text(encoding="utf-8"))
+    settings = tomllib.loads((ROOT / PAIRS).read_text(encoding="utf-8"))
     nb = nbformat.from_dict(nb)
     nb.metadata.jupytext = {key: settings[key] for key in ("notebook_metadata_filter", "cell_metadata_filter")}
     return jupytext.writes(nb, fmt="md:myst")
@@ -136,9 +145,7 @@ def skeleton(job: Job) -> NotebookNode:
     else:
         folds.fold(nb.cells)
     if not job.target.graded and (links := _navigation(job)):
-        nb.cells.insert(
-            0, new_markdown_cell(links, id=_id(job.source.stem, NAVIGATION), metadata={"tags": [NAVIGATION]})
-        )
+        nb.cells.insert(0, new_markdown_cell(links, id=_id(job.name, NAVIGATION), metadata={"tags": [NAVIGATION]}))
     return _blank(job, nb) if job.target.blank else nb
 
 
@@ -150,8 +157,8 @@ def whole(points: float) -> float:
 def _written(job: Job) -> list[NotebookNode]:
     """The questions to be answered in words, with the full samples; nbgrader has them marked by hand."""
     made = []
-    for name, text, question in rubrics.cells(job.source.stem[:2], job.root / "course/written"):
-        cell = new_markdown_cell(text, id=_id(job.source.stem, WRITTEN, name), metadata={"tags": [WRITTEN]})
+    for name, text, question in rubrics.cells(job.name[:2], job.root):
+        cell = new_markdown_cell(text, id=_id(job.name, WRITTEN, name), metadata={"tags": [WRITTEN]})
         if question is not None:
             graded = {"grade": True, "grade_id": f"written-{question.key.replace('.', '-')}", "locked": False}
             cell.metadata.nbgrader = nbformat.from_dict(
@@ -163,21 +170,21 @@ def _written(job: Job) -> list[NotebookNode]:
 
 def _navigation(job: Job) -> str:
     """The links at the top of a lesson: to the one before, the contents, the next, and the exercises."""
-    lessons = sorted(job.source.parent.glob("*.md"))
-    place = lessons.index(job.source)
+    lessons = lesson_folders(job.root)
+    place = lessons.index(job.source.parent)
     links = [f"**Previous:** {_link(lessons[place - 1])}"] if place else []
     if len(lessons) > 1:
-        contents = "" if not place else f"{lessons[0].stem}.ipynb"
+        contents = "" if not place else f"{lessons[0].name}.ipynb"
         links.append(f"[Contents]({contents}#The-lessons)")
     links += [f"**Next:** {_link(lesson)}" for lesson in lessons[place + 1 : place + 2]]
-    if (job.root / "source" / "solutions" / job.source.name).is_file():
-        links.append(f"[Exercises](../{copies.EXERCISES}/{job.source.stem}.ipynb)")
+    if job.source.with_name("exercises.md").is_file():
+        links.append(f"[Exercises](../{copies.EXERCISES}/{job.name}.ipynb)")
     return " · ".join(links)
 
 
 def _link(lesson: Path) -> str:
-    title = lesson.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-    return f"[{title.partition(':')[0]}]({lesson.stem}.ipynb)"
+    title = (lesson / "lesson.md").read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+    return f"[{title.partition(':')[0]}]({lesson.name}.ipynb)"
 
 
 def _add_grading(cell: NotebookNode) -> None:
@@ -347,6 +354,17 @@ def orphans(root: Path = ROOT) -> list[str]:
     return [f"{path.relative_to(root).as_posix()} has no text that it is made from" for path in found]
 
 
+def paired(root: Path = ROOT) -> str:
+    """What jupytext.toml should be: a row for each notebook that is written back to its text when it is saved."""
+    rows = [
+        f'  "{job.target.folder}/{job.name}/ipynb,{job.named(job.source.with_suffix(""))}/md:myst",\n'
+        for job in jobs(root)
+        if not job.target.blank
+    ]
+    text = (root / PAIRS).read_text(encoding="utf-8")
+    return re.sub(r"(?ms)^formats = \[\n.*?^\]\n", lambda _: f"formats = [\n{''.join(rows)}]\n", text)
+
+
 def not_canonical(source: Path) -> bool:
     """Whether saving from JupyterLab would change more of the text than what was edited."""
     return write_source(read_source(source)[0]) != source.read_text(encoding="utf-8")
@@ -357,19 +375,19 @@ def answer(options: argparse.Namespace, root: Path = ROOT) -> int:
     try:
         todo = jobs(root, options.lesson)
         if options.materials:
-            lessons = sorted({job.source.stem[:2] for job in todo}) if options.lesson else []
+            lessons = sorted({job.name[:2] for job in todo}) if options.lesson else []
             made = materials.make(Path(options.materials), lessons)
             print(f"{len(made)} files: {Path(options.materials).resolve()}")
             return 0
         if options.format:
             return _format(todo)
-        return _check(todo, root, options) if options.check else _build(todo)
+        return _check(todo, root, options) if options.check else _build(todo, root)
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1
 
 
-def _build(todo: list[Job]) -> int:
+def _build(todo: list[Job], root: Path) -> int:
     for job in todo:
         start = time.perf_counter()
         text = nbformat.writes(build(job)) + "\n"
@@ -379,6 +397,8 @@ def _build(todo: list[Job]) -> int:
         changed = write_atomically(job.notebook, text)
         how = "written" if changed else "unchanged"
         print(f"{job.named(job.notebook)}: {how} ({time.perf_counter() - start:.1f} s)", flush=True)
+    if (root / PAIRS).is_file():
+        write_atomically(root / PAIRS, paired(root))
     return 0
 
 
@@ -386,6 +406,8 @@ def _check(todo: list[Job], root: Path, options: argparse.Namespace) -> int:
     found = [line for job in todo for line in differences(job, options.execute)]
     if not options.lesson:
         found += orphans(root)
+    if (root / PAIRS).is_file() and (root / PAIRS).read_text(encoding="utf-8") != paired(root):
+        found.append(f"{PAIRS} does not name each notebook with its text: python -m course build")
     sources = dict.fromkeys(job.source for job in todo)
     unformatted = [source.relative_to(root).as_posix() for source in sources if not_canonical(source)]
     found += [f"{name} is not as JupyterLab would save it: python -m course build --format" for name in unformatted]

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from course.base.files import write_atomically
-from course.base.notebooks import ROOT
+from course.base.notebooks import ROOT, lesson_file
 from course.judging import judge
 from course.judging.exercises import cell, find, lessons, of_lesson, title
-from course.judging.slips import TABLE, signature, table
+from course.judging.slips import signature
 
 NOTHING = ast.parse("__import__('contextlib').nullcontext()", mode="eval").body
 OFF_BY_ONE = "you are off by one (in an index, a count or a limit)"
@@ -329,11 +329,11 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m course slips", description="Make the slips of lessons anew.")
     parser.add_argument("lesson", nargs="*", metavar="NN", help="a lesson's number (default: every lesson)")
     wanted = parser.parse_args(argv).lesson
-    rows = dict(table())
     for lesson in wanted or lessons():
+        rows = {}
         for key in of_lesson(lesson):
             rows[key] = made(key)
             print(f"{key}: {len(rows[key])}")
-    kept = {key: row for key, row in sorted(rows.items()) if row}
-    write_atomically(TABLE, json.dumps(kept, ensure_ascii=False, indent=0) + "\n")
+        kept = {key: row for key, row in sorted(rows.items()) if row}
+        write_atomically(lesson_file(lesson, "slips.json"), json.dumps(kept, ensure_ascii=False, indent=0) + "\n")
     return 0

@@ -22,13 +22,23 @@ def typed() -> str:
 COMMAND = os.environ.setdefault("UNDERTORCH_COMMAND", typed())  # the environments and kernels started from here know it
 
 
+def lesson_folders(root: Path = ROOT) -> list[Path]:
+    """The lessons' folders, in order: everything of a lesson stands there."""
+    return sorted({path.parent for path in (root / "course/lessons").glob("*/*.md")})
+
+
+def lesson_file(lesson: str, name: str, root: Path = ROOT) -> Path:
+    """A file of the lesson of this number, which need not exist."""
+    return next((root / "course/lessons").glob(f"{lesson}_*"), root / "course/lessons" / lesson) / name
+
+
 def lesson_notebooks() -> dict[str, Path]:
     """The lessons' notebooks by number."""
     return {path.name[:2]: path for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))}
 
 
 class Target(NamedTuple):
-    """A folder of notebooks that is made from a folder of texts."""
+    """A folder of notebooks, and the text in each lesson's folder that one of them is made from."""
 
     source: str
     folder: str
@@ -37,9 +47,9 @@ class Target(NamedTuple):
 
 
 TARGETS = (
-    Target("source/notebooks", "notebooks", blank=False),
-    Target("source/solutions", "exercises", blank=True, graded=True),
-    Target("source/solutions", "solutions", blank=False, graded=True),
+    Target("lesson.md", "notebooks", blank=False),
+    Target("exercises.md", "exercises", blank=True, graded=True),
+    Target("exercises.md", "solutions", blank=False, graded=True),
 )
 EXECUTED = tuple(target.folder for target in TARGETS if not target.blank)
 
@@ -76,9 +86,6 @@ NBVAL_ARGS = (
 )
 
 
-WITH_WORKERS = ("notebooks/20_many_machines.ipynb",)  # whose cells start other processes, by MPI
-
-
 def has_workers() -> bool:
     """Whether what the tests install can start several processes here. (Windows has no MPI among it.)"""
     return os.name != "nt" and all(map(importlib.util.find_spec, ("ipyparallel", "mpi4py")))
@@ -87,7 +94,13 @@ def has_workers() -> bool:
 def nbval_command(root: Path = ROOT) -> list[str]:
     """Arguments of `python -m pytest`, run in `root` under `kernel_environment()`, that compare every notebook."""
     command = [*NBVAL_ARGS, *(folder for folder in EXECUTED if any((root / folder).glob("*.ipynb")))]
-    return command if has_workers() else [*command, *(f"--ignore={name}" for name in WITH_WORKERS)]
+    return command if has_workers() else [*command, *(f"--ignore={name}" for name in with_workers(root))]
+
+
+def with_workers(root: Path = ROOT) -> list[str]:
+    """The notebooks whose cells start other processes, by MPI."""
+    texts = (root / "course/lessons").glob("*/lesson.md")
+    return [f"notebooks/{text.parent.name}.ipynb" for text in texts if "\n%%px" in text.read_text(encoding="utf-8")]
 
 
 # On arrays of the lessons' size a second thread of the matrix library gains nothing, and where another program is busy

@@ -11,7 +11,6 @@ import ast
 import builtins
 import contextlib
 import functools
-import importlib
 import io
 import json
 import math
@@ -185,7 +184,7 @@ class _Packer(cloudpickle.Pickler):
 
 def packed(exercise: Exercise, hidden: bool) -> bytes:
     """The steps of a check, and of its file what they use. Raises NotChecked where the oracle is among that."""
-    module = importlib.import_module(f"course.checks.lesson_{exercise.lesson}")
+    module = exercises.checks(exercise.lesson)
     cloudpickle.register_pickle_by_value(module)
     buffer = io.BytesIO()
     packer = _Packer(buffer)

@@ -39,7 +39,7 @@ COMMANDS = {
     "minutes": Command("course.authoring.minutes", "count how long each lesson takes, for those who teach"),
     "written": Command("course.learner.rubrics", "show how to mark a lesson's written answers, for those who teach"),
     "class": Command("course.classroom.command", "hand out, collect and grade the exercises of a class"),
-    "build": Command("course.authoring.building", "make the notebooks from the texts in source/"),
+    "build": Command("course.authoring.building", "make the notebooks from the lessons' texts"),
     "slips": Command(
         "course.authoring.slips", "name the small mistakes of exercises, for those who write", needs="course"
     ),

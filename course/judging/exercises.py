@@ -1,7 +1,7 @@
-"""What an exercise is, and where each is found: its checks in `course/checks/`, its texts in the notebooks.
+"""What an exercise is, and where each is found: its checks in a lesson's folder, its texts in the notebooks.
 
-The text that a learner reads, and the worked solution, are in `source/solutions/NN_name.md` alone. What an attempt is
-compared with, the usual mistakes and the hints are rows in `course/checks/lesson_NN.py`.
+The text that a learner reads, and the worked solution, are in a lesson's `exercises.md` alone. What an attempt is
+compared with, the usual mistakes and the hints are rows in `checks.py`.
 """
 
 import functools
@@ -9,13 +9,12 @@ import importlib
 import importlib.util
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
-from course.base.notebooks import ROOT
+from course.base.notebooks import ROOT, lesson_file
 
 KEY = re.compile(r"(\d\d)\.(\d+)")
 STEP = re.compile(r"(\d\d)\.[a-z]\w*")
@@ -93,25 +92,27 @@ class Exercise(NamedTuple):
 
 def lessons() -> list[str]:
     """The numbers of the lessons that have exercises."""
-    folder = Path(__file__).parents[1] / "checks"
-    return sorted(path.stem.removeprefix("lesson_") for path in folder.glob("lesson_*.py"))
+    return sorted(path.parent.name[:2] for path in (ROOT / "course/lessons").glob("*/checks.py"))
+
+
+@functools.cache
+def checks(lesson: str) -> ModuleType:
+    """The module of a lesson's checks."""
+    return importlib.import_module(f"course.lessons.{lesson_file(lesson, 'checks.py').parent.name}.checks")
 
 
 @functools.cache
 def of_lesson(lesson: str) -> dict[str, Exercise]:
     """A lesson's exercises by their keys, in order; empty where it has none."""
-    name = f"course.checks.lesson_{lesson}"
     if lesson not in lessons():
         return {}
-    return {exercise.key: exercise for exercise in importlib.import_module(name).EXERCISES}
+    return {exercise.key: exercise for exercise in checks(lesson).EXERCISES}
 
 
 @functools.cache
 def steps(lesson: str) -> dict[str, Exercise]:
     """What a learner writes in the lesson itself, by keys such as "11.mul": checked at once, for no points."""
-    of_lesson(lesson)
-    module = sys.modules.get(f"course.checks.lesson_{lesson}")
-    return {step.key: step for step in getattr(module, "STEPS", ())}
+    return {step.key: step for step in getattr(checks(lesson), "STEPS", ())} if lesson in lessons() else {}
 
 
 def blank(source: str) -> str:

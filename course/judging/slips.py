@@ -10,10 +10,8 @@ import json
 
 import numpy as np
 
-from course.base.notebooks import ROOT
+from course.base.notebooks import lesson_file
 from course.judging.plain import Plain, Raised, Seen
-
-TABLE = ROOT / "course/checks/slips.json"
 
 
 def signature(seen: list[Seen]) -> str:
@@ -45,14 +43,15 @@ def _rounded(numbers: np.ndarray) -> list[str]:
 
 
 @functools.cache
-def table() -> dict[str, dict[str, list[str]]]:
-    """{exercise: {signature: what these slips are}}, as it was made."""
-    return json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.is_file() else {}
+def table(lesson: str) -> dict[str, dict[str, list[str]]]:
+    """{exercise: {signature: what these slips are}} of a lesson, as it was made."""
+    path = lesson_file(lesson, "slips.json")
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def about(key: str, seen: list[Seen]) -> str:
     """What an attempt that gives this looks like; empty where it is like none."""
     if not seen or isinstance(seen[-1].result, Raised):
         return ""  # an error speaks for itself
-    found = table().get(key, {}).get(signature(seen), [])
+    found = table(key[:2]).get(key, {}).get(signature(seen), [])
     return f"You get this if {', or if '.join(found)}." if found else ""

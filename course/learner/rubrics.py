@@ -1,4 +1,4 @@
-"""Written answers: what is asked, what earns points, and three marked samples, in `course/written/NN.md`.
+"""Written answers: what is asked, what earns points, and three marked samples, in a lesson's `written.md`.
 
     ## w1 The title
     The question.
@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course.base.environment import Problem, ensure
+from course.base.notebooks import ROOT, lesson_file, lesson_folders
 
-FOLDER = Path(__file__).parents[1] / "written"
 KEY = re.compile(r"(\d\d)\.(w\d+)")
 POINTS, STEPS = 2.0, 4
 SAMPLES = ("Full", "Half", "Wrong")
@@ -71,15 +71,15 @@ class Question(NamedTuple):
         return f"{int(self.key[:2])}{self.key[2:]} {self.title}"
 
 
-def lessons(folder: Path = FOLDER) -> list[str]:
+def lessons() -> list[str]:
     """The numbers of the lessons that have such questions."""
-    return sorted(path.stem for path in folder.glob("[0-9][0-9].md"))
+    return [folder.name[:2] for folder in lesson_folders() if (folder / "written.md").is_file()]
 
 
 @functools.cache
-def questions(lesson: str, folder: Path = FOLDER) -> dict[str, Question]:
+def questions(lesson: str, root: Path = ROOT) -> dict[str, Question]:
     """A lesson's questions by key, in order; empty where it has none. ValueError where the file says it wrongly."""
-    path = folder / f"{lesson}.md"
+    path = lesson_file(lesson, "written.md", root)
     if not path.is_file():
         return {}
     found = {}
@@ -88,10 +88,10 @@ def questions(lesson: str, folder: Path = FOLDER) -> dict[str, Question]:
         try:
             question = _question(lesson, block)
         except ValueError as error:
-            raise ValueError(f"{path.name}, {name}: {error}") from None
+            raise ValueError(f"{lesson}/{path.name}, {name}: {error}") from None
         found[question.key] = question
     if [key[3:] for key in found] != [f"w{number}" for number in range(1, len(found) + 1)]:
-        raise ValueError(f"{path.name}: the questions are called w1, w2 and so on, not {', '.join(found)}")
+        raise ValueError(f"{lesson}/{path.name}: the questions are called w1, w2 and so on, not {', '.join(found)}")
     return found
 
 
@@ -128,9 +128,9 @@ def find(key: str) -> Question | None:
     return questions(match[1]).get(match[0]) if match else None
 
 
-def cells(lesson: str, folder: Path = FOLDER) -> list[tuple[str, str, Question | None]]:
+def cells(lesson: str, root: Path = ROOT) -> list[tuple[str, str, Question | None]]:
     """What the build puts below the exercises: a cell's name, its text, and of one to be filled in the question."""
-    found = questions(lesson, folder)
+    found = questions(lesson, root)
     made: list[tuple[str, str, Question | None]] = []
     for key, question in found.items():
         about = f"{ABOUT.format(first=key)}\n\n" if not made else ""

@@ -135,7 +135,7 @@ def test_errors_in_the_browsers_console_are_gathered(standin, open_lesson):
 
 def test_saving_in_jupyterlab_writes_an_authors_cell_back_to_its_text(authors_lab, open_lesson):
     course_build = pytest.importorskip("course.authoring.build")
-    text = authors_lab.root / "source/notebooks/98_paired.md"
+    text = authors_lab.root / "course/lessons/98_paired/lesson.md"
     text.parent.mkdir(parents=True, exist_ok=True)
     text.write_text("# Paired\n\n+++\n\nOld words.\n\n```{code-cell}\n:tags: [b]\n\nprint(1)\n```\n", encoding="utf-8")
     assert course_build.main(["--format", "98"], authors_lab.root) == 0

@@ -1,6 +1,6 @@
 """A question before a cell is run: the options are what people really think, and a click commits.
 
-The questions of a lesson are in `course/predictions/NN.md`, out of the notebook, where they would give themselves away:
+The questions of a lesson are in its `predictions.md`, out of the notebook, where they would give themselves away:
 
     ## a
     What does the second line show?
@@ -14,13 +14,13 @@ The questions of a lesson are in `course/predictions/NN.md`, out of the notebook
 import functools
 import html
 import re
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from course.base.notebooks import lesson_file
 
 # {key: the option chosen, not yet answered}. A click on a button selects the cell that asks, and Shift+Enter then runs
 # that cell again: the choice stands.
 noted: dict[str, int] = {}
-FOLDER = Path(__file__).parents[2] / "predictions"
 _OPTION = re.compile(r"- \[([ x])\] (.+?): (.+?)(?=\n- \[|\Z)", re.DOTALL)
 
 
@@ -91,17 +91,21 @@ def predict(key: str) -> Predict:
 @functools.cache
 def questions(lesson: str) -> dict[str, tuple[str, list[Option]]]:
     """{name: (question, options)} of a lesson.  ValueError where not one option is right, or one is cut off."""
-    path = FOLDER / f"{lesson}.md"
+    path = lesson_file(lesson, "predictions.md")
     found = {}
     for block in path.read_text(encoding="utf-8").split("\n## ")[1:] if path.is_file() else []:
         name, _, rest = block.partition("\n")
         question, _, listed = rest.strip().partition("\n\n")
         options = [Option(t, mark == "x", " ".join(w.split())) for mark, t, w in _OPTION.findall(listed.strip())]
         if len(options) < 2 or sum(option.right for option in options) != 1:
-            raise ValueError(f"{path.name}, {name}: two options or more are asked for, and one of them is right")
+            raise ValueError(
+                f"{lesson}/{path.name}, {name}: two options or more are asked for, and one of them is right"
+            )
         cuts = (o.text for o in options if o.text.count("`") % 2 or o.text.count("(") != o.text.count(")"))
         if cut := next(cuts, None):
-            raise ValueError(f"{path.name}, {name}: {cut!r} ends at its first colon; an option has none of its own")
+            raise ValueError(
+                f"{lesson}/{path.name}, {name}: {cut!r} ends at its first colon; an option has none of its own"
+            )
         found[name.strip()] = " ".join(question.split()), options
     return found
 

@@ -74,8 +74,8 @@ class Job(NamedTuple):
 
 def jobs(root: Path = ROOT, lessons: list[str] | None = None) -> list[Job]:
     """Every notebook to make, or those of the lessons given by number (`5`, `05`) or by name (`graph`, `05_graph`)."""
-    lesson = lesson_folders(root)
-    found = [Job(root, folder / target.source, target) for target in TARGETS for folder in lesson]
+    folders = lesson_folders(root)
+    found = [Job(root, folder / target.source, target) for target in TARGETS for folder in folders]
     found = [job for job in found if job.source.is_file()]
     if not lessons:
         return found

@@ -12,7 +12,7 @@ import engine
 from engine.arrays.devices import draws
 from engine.arrays.devices.allocator import KIB, MIB, Allocator
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 NO_GPU = pytest.mark.skipif(engine.cuda.is_available(), reason="there is a GPU here")
 
 

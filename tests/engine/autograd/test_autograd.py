@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Using backward.. with create_graph", "ignore:invalid value:RuntimeWarning"
 )

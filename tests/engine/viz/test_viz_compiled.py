@@ -7,11 +7,11 @@ import weakref
 from xml.etree import ElementTree
 
 import pytest
+from test_viz import contrast, edges
 
 import engine
 from engine import viz
 from engine.compiler import explain
-from tests.test_viz import contrast, edges
 
 SVG = "{http://www.w3.org/2000/svg}"
 STAGES = ("captured", "joined", "needed", "fused")

@@ -14,7 +14,7 @@ import pytest
 import engine
 from engine.arrays.quiet import states
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 LINES = """
 torch.tensor([0.0]).log()
 torch.tensor([1e3]).exp()

@@ -25,7 +25,7 @@ from benchmarks.frameworks import (
 from benchmarks.operations import OPERATIONS
 from benchmarks.workloads import EVERY_OPERATION, WORKLOADS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 BY_HAND = [name for name in COMPUTED if name in FRAMEWORKS["numpy"].only]
 RELATIVE = {"float32": 2e-5, "float64": 1e-12}
 

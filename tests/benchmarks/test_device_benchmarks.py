@@ -38,7 +38,7 @@ def test_pytorch_computes_what_is_computed_by_hand(name):
 @pytest.mark.skipif(engine.cuda.is_available(), reason="there is a GPU here")
 def test_without_a_gpu_it_says_so():
     command = [sys.executable, "-m", "benchmarks.devices", "small"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1], check=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=True)
     assert done.stdout.startswith("no GPU, no driver or no CuPy here")
 
 

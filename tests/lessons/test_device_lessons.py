@@ -9,7 +9,7 @@ import pytest
 
 from course.authoring.build import execute
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LESSONS = [p for p in sorted((ROOT / "notebooks").glob("*.ipynb")) if "cuda.is_available()" in p.read_text("utf-8")]
 pytestmark = pytest.mark.gpu
 

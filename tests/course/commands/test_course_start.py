@@ -26,7 +26,7 @@ from course.base import environment, notebooks
 from course.base.environment import Problem
 from course.commands import cli, doctor, lab, testing
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 BARE = [sys.executable, "-I", "-S"]  # a Python with nothing installed
 
 

@@ -74,7 +74,7 @@ def names():
 @functools.cache
 def documented():
     """The first cells of the rows of docs/differences.md."""
-    text = (Path(__file__).parent.parent / "docs" / "differences.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "differences.md").read_text(encoding="utf-8")
     return {line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")}
 
 

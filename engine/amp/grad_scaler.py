@@ -222,11 +222,11 @@ class GradScaler:
         """Take over the state of another scaler.  RuntimeError if that was not enabled."""
         if not self._enabled:
             return
-        if not state_dict:
+        if len(state_dict) == 0:
             raise RuntimeError(messages.STATE_IS_EMPTY)
-        self._init_scale, self._init_growth_tracker = state_dict["scale"], state_dict["_growth_tracker"]
+        self._init_scale = state_dict["scale"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
-        self._growth_interval = state_dict["growth_interval"]
+        self._growth_interval, self._init_growth_tracker = state_dict["growth_interval"], state_dict["_growth_tracker"]
         if self._scale is not None:
             self._scale.fill_(self._init_scale)
             self._growth_tracker.fill_(self._init_growth_tracker)

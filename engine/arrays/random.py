@@ -141,6 +141,8 @@ class Generator(Seeded):
 
     def set_state(self, new_state):
         """Go on from a state, ours or PyTorch's; returns the generator. TypeError, RuntimeError: not a state."""
+        if not hasattr(new_state, "dtype"):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         new_state = np.asarray(new_state)
         if new_state.dtype != np.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
@@ -216,7 +218,9 @@ class fork_rng(undoing):
 
 def _draw(generator, shape, wide, dtype, transform):
     """``transform`` of the stream's words, as uint64: of 32 bits or, if ``wide``, of 64, the high half first."""
-    generator, out = generator or default_generator, np.empty(shape, dtype)
+    generator, out = default_generator if generator is None else generator, np.empty(shape, dtype)
+    if not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
     flat = out.reshape(-1)
     with generator._lock:
         for start in range(0, flat.size, WORDS_AT_ONCE):

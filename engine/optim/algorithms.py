@@ -16,11 +16,13 @@ from ..arrays import dtypes, loops
 from ..arrays import threads as blocks
 from ..arrays.devices import device_of
 from ..arrays.dispatch import kernels, xp_of
+from ..arrays.shapes import common_shape
 from ..autograd.modes import enable_grad
 from ..core.tensor import Tensor
 from ..core.versions import wrote
 from ..core.views import rebase_history
 from ..ops.elementwise import maximum, sqrt
+from ..ops.writes import size_error
 from .optimizer import Optimizer
 
 # elements of a parameter that is packed with others, and of all in a pack: by measurement
@@ -45,6 +47,8 @@ class Algorithm(Optimizer):
     begins = False  # whether the first step is another formula than those that follow
     switches: tuple = ("weight_decay", "maximize")  # options that decide which lines of the formula there are
     _options: list[str]  # arguments that each group may have otherwise, in the order in which they are saved
+    _newer: dict = {}  # options that older files lack, and what stands for them there
+    _read: tuple = ((), ())  # options that are asked for before the states, and after them
 
     def __init__(self, params, arguments):
         defaults = {name: arguments[name] for name in self._options}
@@ -58,8 +62,10 @@ class Algorithm(Optimizer):
     def __setstate__(self, state):
         super().__setstate__(state)
         for group in self.param_groups:
-            for name, value in self.defaults.items():
-                group.setdefault(name, value)  # older files lack the newer options
+            group.update({**self._newer, **group})
+            for own in filter(None, map(self.state.get, group["params"])) if self.counts_steps else ():
+                if len(own) and not isinstance(own["step"], Tensor):
+                    own["step"] = new_step(float(own["step"]))
 
     def _prepare(self):
         super()._prepare()
@@ -72,6 +78,31 @@ class Algorithm(Optimizer):
     def writes(self, group):
         """How many writes a step is, as PyTorch counts them."""
         return 1
+
+    def _form(self, group):
+        """Which lines of the formula there are."""
+        return [bool(group[name]) for name in self.switches]
+
+    def _check(self, group, params):
+        """KeyError if an option or a state is missing, RuntimeError for a state of another shape.
+
+        Then what was loaded is another optimizer's, or another model's.
+        """
+        early, late = self._read
+        for name in early:
+            group[name]
+        names = self.states(group)
+        for p in params if names else ():
+            own = self.state.get(p)
+            for name in names if own else ():
+                state = own.get(name) if self.begins else own[name]
+                if state is not None and state.array.shape != p.array.shape:
+                    whole = common_shape(state.array.shape, p.array.shape)
+                    raise size_error(state if whole != state.array.shape else p, whole)
+            if own and self.counts_steps:
+                own["step"]
+        for name in late:
+            group[name]
 
     def update(self, group, step, p, g, *states):
         """The ``step``-th step, from 1 on, of a parameter p with the gradient g."""
@@ -98,11 +129,11 @@ class Algorithm(Optimizer):
                 loss = closure()
         for i, group in enumerate(self.param_groups):
             params = [p for p in group["params"] if p._grad is not None]
-            names, writes = self.states(group), self.writes(group)
-            form = [bool(group[name]) for name in self.switches]
             packs = self._packs.get(i)
-            if packs is None or not packs.still(self, names, params, form):
-                packs = self._packs[i] = Packs(self, names, params, group, form)
+            if packs is None or not packs.still(self, params, group):
+                self._check(group, params)
+                packs = self._packs[i] = Packs(self, self.states(group), params, group, self._form(group))
+            writes = self.writes(group)
             written: dict = {}  # of this call: the kernels and their numbers
             for pack in packs.packs:
                 pack.move(self, group, pack.next_step(), written)
@@ -137,11 +168,11 @@ class Packs:
                 self.missing = self.missing or bool(text) and text not in loops.loops
                 yield alike
 
-    def still(self, optimizer, names, params, form):
+    def still(self, optimizer, params, group):
         """Whether nothing was replaced since the packs were made, and no loop has come that was missing."""
         return (
-            names == self.names
-            and form == self.form
+            optimizer.states(group) == self.names
+            and optimizer._form(group) == self.form
             and len(params) == len(self.params)
             and self.loops == loops.available()
             and not (self.missing and (loops.state.waits or self.arrived != loops.arrived))
@@ -381,9 +412,13 @@ def step_tensor(state):
     """The count of steps in the state of a parameter, as a tensor; a new one begins at 0."""
     step = state.get("step", 0.0)
     if not isinstance(step, Tensor):
-        dtype = dtypes.float64 if dtypes.get_default_dtype() is dtypes.float64 else dtypes.float32
-        step = state["step"] = Tensor(dtype.np.type(step))
+        step = state["step"] = new_step(step)
     return step
+
+
+def new_step(count):
+    dtype = dtypes.float64 if dtypes.get_default_dtype() is dtypes.float64 else dtypes.float32
+    return Tensor(dtype.np.type(count))
 
 
 def check_options(**options):
@@ -420,6 +455,8 @@ class SGD(Algorithm):
     begins = True
     switches = "weight_decay", "momentum", "nesterov", "maximize"
     _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused".split()
+    _newer = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
+    _read = (), ("momentum", "weight_decay", "lr", "dampening")
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
                  foreach=None, differentiable=False, fused=None):  # fmt: skip
@@ -450,6 +487,9 @@ class Adam(Algorithm):
     switches = "weight_decay", "decoupled_weight_decay", "amsgrad", "maximize"
     _options = ("lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused "
                "decoupled_weight_decay").split()  # fmt: skip
+    _newer = {"amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
+              "decoupled_weight_decay": False, "fused": None}  # fmt: skip
+    _read = ("betas",), ("lr", "weight_decay", "eps")
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None,
@@ -502,12 +542,20 @@ class AdamW(Adam):
                          capturable=capturable, differentiable=differentiable, fused=fused,
                          decoupled_weight_decay=True)  # fmt: skip
 
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True
+
 
 class RMSprop(Algorithm):
     """g divided by the root of a running mean of g**2 (Hinton, 2012); ``centered``: of its variance (Graves, 2013)."""
 
     switches = "weight_decay", "momentum", "centered", "maximize"
     _options = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable".split()
+    _newer = {"momentum": 0, "centered": False, "foreach": None, "maximize": False, "differentiable": False,
+              "capturable": False}  # fmt: skip
+    _read = (), ("lr", "alpha", "eps", "weight_decay")
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
                  capturable=False, foreach=None, maximize=False, differentiable=False):  # fmt: skip
@@ -542,6 +590,8 @@ class Adagrad(Algorithm):
     """g divided by the root of the sum of all g**2 so far (Duchi et al., 2011)."""
 
     _options = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused".split()
+    _newer = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
+    _read = (), ("lr", "weight_decay", "lr_decay", "eps")
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
                  foreach=None, *, maximize=False, differentiable=False, fused=None):  # fmt: skip
@@ -550,6 +600,11 @@ class Adagrad(Algorithm):
         super().__init__(params, locals())
         for group in self.param_groups:
             Packs(self, self.states(group), group["params"])  # the states are there from the beginning
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for own in self.state.values():
+            own["step"]  # each has one from the beginning
 
     def states(self, group):
         return ("sum",)

@@ -41,47 +41,51 @@ class LBFGS(Optimizer):
     def step(self, closure):
         """Move the parameters; returns the loss from before."""
         closure = enable_grad()(closure)
-        group = self.param_groups[0]
+        names = "lr max_iter max_eval tolerance_grad tolerance_change line_search_fn history_size"
+        lr, max_iter, max_eval, tolerance_grad, tolerance_change, line_search_fn, history_size = (
+            self.param_groups[0][name] for name in names.split()
+        )
         state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
         before = closure()
         loss, evals = before.item(), 1
-        state["func_evals"] = state.get("func_evals", 0) + 1
-        state.setdefault("n_iter", 0)
+        state["func_evals"] += 1
         g = self.gradient()
-        if g.abs().max() <= group["tolerance_grad"]:
+        if g.abs().max() <= tolerance_grad:
             return before
         d, t, previous, H = (state.get(k) for k in ("d", "t", "prev_flat_grad", "H_diag"))
         ys, ss, ro = (state.get(k) for k in ("old_dirs", "old_stps", "ro"))
         last = state.get("prev_loss")
-        for n in range(1, group["max_iter"] + 1):
+        for n in range(1, max_iter + 1):
             state["n_iter"] += 1
             if state["n_iter"] == 1:
                 d, ys, ss, ro, H = g.neg(), [], [], [], 1
             else:
-                H = update_history(g.sub(previous), d.mul(t), ys, ss, ro, H, group["history_size"])
-                d = direction(g, ys, ss, ro, H, state.setdefault("al", [None] * group["history_size"]))
+                H = update_history(g.sub(previous), d.mul(t), ys, ss, ro, H, history_size)
+                d = direction(g, ys, ss, ro, H, state.setdefault("al", [None] * history_size))
             previous, last = g.clone(), loss
-            t = group["lr"] if state["n_iter"] > 1 else min(1.0, 1.0 / g.abs().sum()) * group["lr"]
+            t = lr if state["n_iter"] > 1 else min(1.0, 1.0 / g.abs().sum()) * lr
             slope = g.dot(d)
-            if slope > -group["tolerance_change"]:
+            if slope > -tolerance_change:
                 break
             calls = 0
-            if group["line_search_fn"] is None:
+            if line_search_fn is None:
                 self.move(t, d)
-                if n != group["max_iter"]:
+                if n != max_iter:
                     loss, calls = closure().item(), 1
                     g = self.gradient()
-            elif group["line_search_fn"] != "strong_wolfe":
+            elif line_search_fn != "strong_wolfe":
                 raise RuntimeError("only 'strong_wolfe' is supported")
             else:
                 at = partial(self.at, closure, [p.clone() for p in self._params], d)
                 (t, loss, g, _), calls = strong_wolfe(at, Point(0, loss, g, slope), t, d)
                 self.move(t, d)
-            flat = g.abs().max() <= group["tolerance_grad"]
-            still = d.mul(t).abs().max() <= group["tolerance_change"] or abs(loss - last) < group["tolerance_change"]
+            flat = g.abs().max() <= tolerance_grad
+            still = d.mul(t).abs().max() <= tolerance_change or abs(loss - last) < tolerance_change
             evals += calls
             state["func_evals"] += calls
-            if evals >= group["max_eval"] or flat or still:
+            if evals >= max_eval or flat or still:
                 break
         state.update(d=d, t=t, old_dirs=ys, old_stps=ss, ro=ro, H_diag=H, prev_flat_grad=previous, prev_loss=last)
         return before

@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import Counter
+from itertools import chain, repeat
 from math import inf, pi
 from types import BuiltinFunctionType, FunctionType
 
@@ -55,13 +56,15 @@ def own_state(x):
 
 
 def take_over(x, state):
-    """Give back what ``own_state`` saved."""
+    """Give back what ``own_state`` saved.  IndexError if a list was longer."""
+    if state is None:
+        return
     if isinstance(x, (list, tuple)):
-        for each, saved in zip(x, state):
-            take_over(each, saved)
+        for i, saved in enumerate(state):
+            take_over(x[i] if saved is not None else None, saved)
     elif hasattr(x, "optimizer"):
         x.load_state_dict(state)
-    elif state is not None:
+    else:
         x.__dict__.update(state)
 
 
@@ -103,9 +106,13 @@ class LRScheduler:
 
     def load_state_dict(self, state_dict):
         """Go on from a ``state_dict``."""
-        self.__dict__.update({key: value for key, value in state_dict.items() if key != self._apart})
-        if self._apart:
-            take_over(getattr(self, self._apart), state_dict[self._apart])
+        if not self._apart:
+            self.__dict__.update(state_dict)
+            return
+        apart = state_dict.pop(self._apart)
+        self.__dict__.update(state_dict)
+        state_dict[self._apart] = apart
+        take_over(getattr(self, self._apart), apart)
 
     def get_last_lr(self):
         """The learning rates of the groups, as they were set last."""
@@ -118,7 +125,8 @@ class LRScheduler:
         return self._rates()
 
     def _rates(self):
-        return [self.rate(lr, base) for lr, base in zip(values(self.optimizer, "lr"), self.base_lrs)]
+        bases = chain(self.base_lrs, repeat(None))  # of fewer groups, if another optimizer's state was loaded
+        return [self.rate(lr, base) for lr, base in zip(values(self.optimizer, "lr"), bases)]
 
     def rate(self, lr, base_lr):
         """The next learning rate of a group from the last and the first one."""
@@ -138,7 +146,10 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if epoch is None:
+            self.last_epoch += 1
+        else:
+            self.last_epoch = epoch
         jumps = epoch is not None and self.closed is not None
         self._set([self.closed(base) for base in self.base_lrs] if jumps else None)
 
@@ -149,7 +160,7 @@ class LRScheduler:
             rates = self.get_lr() if rates is None else rates
         finally:
             self._get_lr_called_within_step = False
-        for group, lr in zip(self.optimizer.param_groups, rates):
+        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
             set_value(group, "lr", lr)
         self._last_lr = values(self.optimizer, "lr")
 
@@ -168,7 +179,7 @@ class LambdaLR(WithFunctions):
     """The first learning rate times a function of the epoch."""
 
     def _rates(self):
-        return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs)]
+        return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
 class MultiplicativeLR(WithFunctions):
@@ -176,7 +187,9 @@ class MultiplicativeLR(WithFunctions):
 
     def _rates(self):
         rates = values(self.optimizer, "lr")
-        return rates if self._is_initial else [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, rates)]
+        if self._is_initial:
+            return rates
+        return [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, rates, strict=True)]
 
 
 class StepLR(LRScheduler):
@@ -314,8 +327,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, lr, base_lr):
-        return self.eta_min + (base_lr - self.eta_min) * (1 + math.cos(pi * self.T_cur / self.T_i)) / 2
+    def _rates(self):
+        share = (1 + math.cos(pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
     @outside_of_captures
     def step(self, epoch=None):
@@ -473,9 +487,10 @@ class CyclicLR(WithMomentum):
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
-            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
+            ends = zip(self.base_momentums, self.max_momentums, strict=True)
+            for group, (low, high) in zip(self.optimizer.param_groups, ends, strict=True):
                 self._set_momentum(group, high - (high - low) * height * scale)
-        return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs)]
+        return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
 
 # ---- schedulers of schedulers
@@ -570,12 +585,21 @@ class ReduceLROnPlateau(LRScheduler):
         self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
         self.patience, self.cooldown, self.eps, self.last_epoch = patience, cooldown, eps, 0
         self._last_lr = values(optimizer, "lr")
-        for name, value, known in (("mode", mode, ("min", "max")), ("threshold mode", threshold_mode, ("rel", "abs"))):
-            if value not in known:
-                raise ValueError(f"{name} {value} is unknown!")
-        self.mode_worse = inf if mode == "min" else -inf
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
+        self._check_mode()
         self._reset()
+
+    def load_state_dict(self, state_dict):
+        """Go on from a ``state_dict``.  ValueError for a mode that is unknown: it is another scheduler's."""
+        super().load_state_dict(state_dict)
+        self._check_mode()
+
+    def _check_mode(self):
+        for name, known in (("mode", ("min", "max")), ("threshold_mode", ("rel", "abs"))):
+            value = getattr(self, name)
+            if value not in known:
+                raise ValueError(f"{name.replace('_', ' ')} {value} is unknown!")
+        self.mode_worse = inf if self.mode == "min" else -inf
 
     def _reset(self):
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0

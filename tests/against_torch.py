@@ -6,6 +6,7 @@ A case is one line of Python, such as ``F.mse_loss(x, y)``, which both libraries
 import importlib
 import math
 import re
+import warnings
 
 import numpy as np
 
@@ -157,3 +158,25 @@ def check_derivatives(expression, inputs, fixed=(), orders=(1, 2)):
         assert math.isclose(exact, numeric, rel_tol=1e-5, abs_tol=1e-6), (
             f"order {order} of {expression}: {exact}, {numeric}"
         )
+
+
+def outcome(name, program):
+    """What ``program(t)`` gives in one of the libraries, in plain values: its result or its error, and its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = plain(program(importlib.import_module(name)))
+        except Exception as e:
+            kind = next(k for k in type(e).__mro__ if k.__module__ == "builtins")
+            result = kind.__name__, str(e)
+    said = [str(w.message).partition(" (Triggered internally")[0] for w in caught]
+    return result, [words for words in said if "reference cycle" not in words]  # of which a process hears once
+
+
+def plain(value):
+    """Tensors as (numbers, whether they require grad), in whatever lists and tuples."""
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if hasattr(value, "detach"):
+        return plain(value.tolist()), value.requires_grad
+    return round(value, 6) if isinstance(value, float) else value

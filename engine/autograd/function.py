@@ -107,6 +107,7 @@ class CustomNode(Node):
     """The node of one call of a Function: it runs the user's ``backward``, once for all inputs."""
 
     saved_from = (CONSTANT,)  # something is kept: the backward pass releases it
+    makes_zeros = True
 
     def __init__(self, ctx):
         self.ctx = ctx

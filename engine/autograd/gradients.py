@@ -6,7 +6,7 @@ from ..arrays.dispatch import switched
 from ..arrays.quiet import be_quiet, hush, quiet, state
 from ..arrays.warn import warn
 from ..core import backward as core
-from ..core.graph import extend, mode
+from ..core.graph import Output, extend, mode
 from ..core.tensor import Tensor
 from ..surface.gradients import differentiated, plain_grad
 from ..transforms.messages import NOT_IN_TRANSFORMS
@@ -32,7 +32,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     cotangents = core.roots(tensors, grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     try:
-        found = core.backward_pass(cotangents, keep, create_graph, {i.node for i in inputs})
+        wanted = {i.node.parents[0] if type(i.node) is Output else i.node for i in inputs}
+        found = core.backward_pass(cotangents, keep, create_graph, wanted, through=True)
         with switched(mode, enabled=create_graph):
             for node, g in found.items():
                 if not node.parents:

@@ -3,21 +3,24 @@
 They attach to the backward pass with the first hook that is registered; a program without hooks pays nothing.
 """
 
+from functools import wraps
 from weakref import ref
 
 from ..arrays.threads import new_lock
 from ..core import backward, views
 from ..core.backward import add_to_grad, lock, own, reachable
-from ..core.graph import AccumulateGrad, Node, OutputCotangents, extend, mode
+from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, extend, mode
 from ..core.tensor import Tensor
 from . import messages
 
 extend(
     Node,
     hooks=(),  # the tensor's: called with its cotangent, each returns that or another one
+    output_hooks={},  # the same for a node of several outputs, by the number of the output
     pre_hooks=(),  # the node's: called after those with the cotangents of all outputs
     post_hooks=(),  # called with the cotangents of the inputs and of the outputs
     leaf_hooks=(),  # a leaf's: called with it after its .grad was added to
+    makes_zeros=False,  # it runs without any gradient too
 )
 hooked_leaves: set = set()  # weak references to the AccumulateGrad nodes on which a hook was registered
 hooked: set = set()  # and to the others
@@ -30,16 +33,18 @@ class RemovableHandle:
     def __init__(self, node, where, hook, call=None):
         if not callable(hook):
             raise TypeError(f"{type(hook).__name__!r} object is not callable")
-        self.node, self.where, self.hook = ref(node), where, call or hook
-        self.id, hooks = id(self.hook), getattr(node, where)
+        self.hook = call or another(hook)
+        if type(node) is Output:
+            node, where = node.parents[0], node.saved[0]
+        self.node, self.where, self.id, hooks = ref(node), where, id(self.hook), hooks_at(node, where)
         end = len(hooks) - (bool(hooks) and type(hooks[-1]) is RetainGrad)
-        setattr(node, where, (*hooks[:end], self.hook, *hooks[end:]))
+        put_hooks(node, where, (*hooks[:end], self.hook, *hooks[end:]))
         note(node)
 
     def remove(self):
         node = self.node()
         if node is not None:
-            setattr(node, self.where, tuple(h for h in getattr(node, self.where) if h is not self.hook))
+            put_hooks(node, self.where, tuple(h for h in hooks_at(node, self.where) if h is not self.hook))
             if not has_hooks(node):
                 hooked_leaves.discard(ref(node))
                 hooked.discard(ref(node))
@@ -59,18 +64,41 @@ class RetainGrad:
 
     def __call__(self, g):
         tensor = self.tensor()
-        if tensor is not None:
+        if tensor is not None and g is not None:
             new = g.clone() if isinstance(g, Tensor) else Tensor(g.astype(tensor.array.dtype))
             tensor._grad = new if tensor._grad is None else tensor._grad + new
         return g
 
 
+def another(hook):
+    """A function of its own that calls the hook, which may be registered several times."""
+    return wraps(hook)(lambda *grads: hook(*grads))
+
+
+def hooks_at(node, where):
+    """The hooks in one of a node's attributes, or those of its output of this number."""
+    return node.output_hooks.get(where, ()) if type(where) is int else getattr(node, where)
+
+
+def put_hooks(node, where, hooks):
+    if type(where) is int:
+        node.output_hooks = {**node.output_hooks, where: hooks}
+    else:
+        setattr(node, where, hooks)
+
+
+extend(Output, hooks=property(  # its node's: they run when that does
+    lambda self: hooks_at(self.parents[0], self.saved[0]),
+    lambda self, hooks: put_hooks(self.parents[0], self.saved[0], hooks)))  # fmt: skip
+
+
 def has_hooks(node):
-    return node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks
+    return node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks or any(node.output_hooks.values())
 
 
 def note(node):
     """Remember that a node has hooks, and attach them to the backward pass if they are the first."""
+    node = node.parents[0] if type(node) is Output else node
     known = hooked_leaves if type(node) is AccumulateGrad else hooked
     known.add(ref(node, known.discard))
     with attaching:
@@ -161,6 +189,19 @@ def tensor_hook(hook):
     return call
 
 
+def run_tensor_hooks(node, g):
+    """What the hooks of tensors make of what arrives at their node; those of an output without a gradient see None."""
+    for hook in node.hooks if type(node) is not Output else ():
+        g = hook(g)
+    if node.output_hooks:
+        found = dict(g)
+        for i, hooks in node.output_hooks.items():
+            for hook in hooks:
+                found[i] = hook(found.get(i))
+        g = OutputCotangents({i: x for i, x in found.items() if x is not None})
+    return g
+
+
 def run_pre_hooks(node, g):
     """What the prehooks of a node make of what arrives there; they see tuples of Tensors."""
     for hook in node.pre_hooks:
@@ -199,7 +240,7 @@ def checked_grad(hook, new, old):
 
 
 def hook_name(hook):
-    return getattr(hook, "__name__", "<unknown>")
+    return getattr(getattr(hook, "__wrapped__", hook), "__name__", "<unknown>")
 
 
 def as_grad_tuple(g, n):
@@ -227,8 +268,7 @@ def attach_hooks(visit, roots, wanted):
     held: dict = {}
 
     def visit_with_hooks(node, g, parents):
-        for hook in node.hooks:
-            g = hook(g)
+        g = run_tensor_hooks(node, g)
         if node.pre_hooks or node.post_hooks:
             cotangents = with_node_hooks(visit, node, g, parents)
         else:
@@ -243,7 +283,8 @@ def attach_hooks(visit, roots, wanted):
 def with_node_hooks(visit, node, g, parents):
     """What the hooks of a node make of its cotangents."""
     g = run_pre_hooks(node, g)
-    cotangents = visit(node, g, parents)
+    nothing = g is None or type(g) is OutputCotangents and not g and not node.makes_zeros
+    cotangents = [None] * len(parents) if nothing else visit(node, g, parents)
     for hook in node.post_hooks:
         grads = tuple(map(as_tensor, of_edges(node, cotangents)))
         new = iter(checked_grads(hook, hook(grads, as_grad_tuple(g, node.outputs)), grads))
@@ -287,9 +328,15 @@ def arrive(leaves, wanted):
         for node in filter(has_hooks, [*leaves] if hooked_leaves else ()):
             accumulate(node, leaves.pop(node))
         return
-    for node in leaves:
-        for hook in node.hooks:
-            leaves[node] = hook(leaves[node])
+    outputs: dict = {}
+    for node, g in leaves.items():
+        if type(node) is Output:
+            outputs.setdefault(node.parents[0], {})[node] = g
+        else:
+            leaves[node] = run_tensor_hooks(node, g)
+    for node, parts in outputs.items():
+        g = run_tensor_hooks(node, OutputCotangents({part.saved[0]: g for part, g in parts.items()}))
+        leaves |= {part: g.get(part.saved[0]) for part in parts}
 
 
 def accumulate(node, g, hooks=None):
@@ -316,6 +363,8 @@ def accumulate(node, g, hooks=None):
 
 def call_node(node, *grads):
     """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
+    if len(grads) != node.outputs:
+        raise TypeError(f"expected {node.outputs} arguments, got {len(grads)} instead")
     g = OutputCotangents(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
     cotangents = backward.chain_rule(node, g, node.parents, retain_graph=True, create_graph=mode.enabled)
     cotangents = of_edges(node, cotangents)

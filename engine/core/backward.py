@@ -48,11 +48,11 @@ def current_visit(visit, cotangents, wanted=None):
     return visit
 
 
-def backward_pass(cotangents, retain_graph=False, create_graph=False, wanted=None):
+def backward_pass(cotangents, retain_graph=False, create_graph=False, wanted=None, through=False):
     """Carry cotangents from the roots, {node: cotangent}, to the leaves, and add them to their ``.grad``.
 
     With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on the way to those are visited, and
-    what arrives at them is returned, as {node: cotangent}.
+    what arrives at them is returned, as {node: cotangent}.  ``through``: the wanted nodes are visited too.
     """
     visit = chain_rule_with(retain_graph, create_graph) if retain_graph or create_graph else chain_rule
     if attachments:
@@ -60,7 +60,7 @@ def backward_pass(cotangents, retain_graph=False, create_graph=False, wanted=Non
     found: dict = {}
     if wanted is not None:
         ends: dict = {}
-        cotangents, visit = toward(wanted, cotangents, found, ends, visit)
+        cotangents, visit = toward(wanted, cotangents, found, ends, visit, through)
     before, mode.enabled = mode.enabled, create_graph
     try:
         leaves = (walks[-1] if walks else visit_all)(cotangents, visit)
@@ -104,7 +104,7 @@ def visit_all(cotangents, visit):
     return leaves
 
 
-def toward(wanted, roots, found, ends, visit):
+def toward(wanted, roots, found, ends, visit, through):
     """The roots, and the visit of a pass that goes only to the wanted nodes, and keeps what arrives there.
 
     ``ends``: the same for those from which it does not go on.
@@ -113,12 +113,12 @@ def toward(wanted, roots, found, ends, visit):
 
     def visit_on_the_way(node, g, parents):
         parents = [p if p in way else None for p in parents]
-        goes_on = any(parents)
-        if not goes_on:
+        if not through and not any(parents):
             ends[node] = g
-        elif node in wanted:
+            return ()
+        if node in wanted:
             found[node] = g
-        return visit(node, g, parents) if goes_on else ()
+        return visit(node, g, parents)
 
     return {node: g for node, g in roots.items() if node in way} if len(roots) > 1 else roots, visit_on_the_way
 

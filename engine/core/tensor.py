@@ -79,7 +79,10 @@ class Tensor:
             check(self, requires_grad)
         if requires_grad == (self.node is not None):
             return self
-        self.node = AccumulateGrad(self) if requires_grad else None
+        if requires_grad:
+            self.node = self.__dict__.pop("resting", None) or AccumulateGrad(self)
+        else:
+            self.resting, self.node = self.node, None  # with what is attached to it
         for v in alive(self, "views"):  # those made before require grad too, but pass none on
             if v.is_leaf:
                 v.node = unreachable() if requires_grad else None

@@ -726,11 +726,11 @@ class AddedAt(Text):
 
     def lines(self):
         x, shape, where = self.step.args
-        values, index = self.writer.steps[x.number], self.writer.steps[where.number]
+        values, index = (a if type(a) is np.ndarray else self.writer.steps[a.number] for a in (x, where))
         text, zero = [], nests.Text.literal(self, 0.0, self.step.dtype)
         row = prod(values.shape) // prod(index.shape)
         rows, count = prod(shape) // row, prod(index.shape)
-        x_name, where_name = self.writer.names[x.number], self.writer.names[where.number]
+        x_name, where_name = self.writer.text(x), self.writer.text(where)
         self.parameters[x_name] = f"{x_name}.reshape({count}, {row})"
         self.parameters[where_name] = f"{where_name}.reshape({count})"
         out = self.result(self.step, (rows, row), text)

@@ -247,6 +247,19 @@ def test_rows_that_are_picked_by_an_index():
     assert_as_eager(lambda x: x[i] * 2, numbers(4, 3))
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda w, i: F.embedding(engine.arange(3), w) * 2,
+        lambda w, i: F.embedding(i, w) + F.embedding(engine.arange(i.shape[1]), w),
+        lambda w, i: F.embedding(engine.arange(3), w).sum(),
+        lambda w, i: w[engine.tensor([[0, -1], [2, 2]])] ** 2,
+    ],
+)
+def test_rows_that_are_picked_by_an_index_of_the_functions_own(f):
+    assert_as_eager(f, numbers(5, 3), engine.tensor([[1, 2, 2], [4, 2, 1]]))
+
+
 # ---- what the code says
 
 

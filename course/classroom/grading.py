@@ -21,16 +21,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cloudpickle
-import nbformat
-from nbformat import NotebookNode
-from nbformat.v4 import new_markdown_cell, new_output
 
 from course.base.notebooks import ROOT, kernel_environment
-from course.classroom.handed_in import read_notebook as read_notebook
-from course.classroom.handed_in import rename as rename
 from course.judging import exercises, judge, sources
 from course.judging.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, find
 from course.judging.judge import Verdict
@@ -40,6 +35,9 @@ from course.kernel.shell import ANSI
 from course.process import sandbox, worker
 from course.process.judged import BROKEN, Reply, Request, read
 from course.process.worker import NotChecked
+
+if TYPE_CHECKING:  # to import nbformat takes seconds, and the process that decides on one answer has no need of it
+    from nbformat import NotebookNode
 
 MOST_SECONDS = 30.0  # of computing, for an answer together with all cells above it
 # What the process of a submission is told of this computer.
@@ -57,6 +55,7 @@ class Check(NamedTuple):
     above: list[str]  # all of them down to the check
     sealed: bool = False  # a class's own numbers: the answer is in its bank
     own: str = ""  # that answer, as Python
+    together: float = MOST_SECONDS  # of computing, for the answer with what is above it
 
 
 # The process that decides
@@ -70,7 +69,7 @@ def decided(check: Check) -> dict[str, Any]:
     if verdict["state"] == CORRECT or set(above) <= set(alone):
         return verdict
     # Alone it is not right. It may use what another cell defines; what another cell breaks has cost nothing so far.
-    seconds = max(exercise.seconds, MOST_SECONDS)
+    seconds = max(exercise.seconds, check.together)
     if verdict["state"] != NOT_ATTEMPTED:
         together = _passed(exercise, check, above, seconds)
         return verdict if together.get("stopped") else together
@@ -154,9 +153,10 @@ def _line(sources: dict[str, str], at: tuple[str, int]) -> str:
 
 def _released(lesson: str, of_nobody: bool = False) -> list[str]:
     """The cells of code in a lesson's blank notebook. `of_nobody`: but for answers and checks."""
-    nb = nbformat.read(ROOT / "exercises" / f"{exercises.title(lesson)}.ipynb", as_version=4)
-    code = [cell for cell in nb.cells if cell.cell_type == "code"]
-    return [cell.source for cell in code if not (of_nobody and "nbgrader" in cell.metadata)]
+    path = ROOT / "exercises" / f"{exercises.title(lesson)}.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    return ["".join(cell["source"]) for cell in code if not (of_nobody and "nbgrader" in cell["metadata"])]
 
 
 def _is_blank(check: Check) -> bool:
@@ -249,33 +249,43 @@ def _serve() -> None:
     reply.close()
 
 
-def decide(check: Check) -> dict[str, Any]:
-    """`decided` in a process of its own, in which nothing was computed before. Raises NotChecked."""
+def decide(check: Check, patience: float | None = None) -> dict[str, Any]:
+    """`decided` in a process of its own, in which nothing was computed before. Raises NotChecked.
+
+    `patience`: after so many seconds by the clock nothing is known about the answer.
+    """
     if _is_untouched(check):
         return {"state": NOT_ATTEMPTED}
-    command = [sys.executable, "-m", "course.classroom.grading"]
-    process = subprocess.run(
-        command,
-        input=json.dumps(check),
-        capture_output=True,
+    process = subprocess.Popen(
+        [sys.executable, "-m", "course.classroom.grading"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         encoding="utf-8",
         errors="replace",
         cwd=ROOT,
         env=kernel_environment(),
     )
+    try:
+        reply, error = process.communicate(json.dumps(check), patience)
+    except subprocess.TimeoutExpired:
+        worker.stop_tree(process)
+        raise NotChecked("The time was over before it was judged.") from None
     if process.returncode:
-        raise NotChecked(f"The check of exercise {check.key} could not be run: {process.stderr.strip()[-300:]}")
-    answer = json.loads(process.stdout)
+        raise NotChecked(f"The check of exercise {check.key} could not be run: {error.strip()[-300:]}")
+    answer = json.loads(reply)
     if BROKEN in answer:
         raise NotChecked(answer[BROKEN])
     return answer
 
 
-def tidy(nb: NotebookNode, source_cells: list[Any], points: dict[str, float], solutions: set[str]) -> list[str]:
+def tidy(nb: "NotebookNode", source_cells: list[Any], points: dict[str, float], solutions: set[str]) -> list[str]:
     """Give each cell of the assignment its place and nbgrader's notes once; what was done, in sentences.
 
     A check's first copy stays, and an answer's last that is not blank. Missing checks are added.
     """
+    from nbformat.v4 import new_code_cell, new_markdown_cell
+
     known = {cell.name: cell for cell in source_cells}
     says, places = [], dict[str, list[int]]()
     for place, cell in enumerate(nb.cells):
@@ -290,8 +300,8 @@ def tidy(nb: NotebookNode, source_cells: list[Any], points: dict[str, float], so
         filled = [place for place in there if nb.cells[place].source != known[name].source]
         place = (filled or there)[-1] if name in solutions else there[0]
         nb.cells[place].metadata["nbgrader"] = _notes(known[name], points, solutions)
-    for name in points.keys() - places.keys():
-        make = nbformat.v4.new_code_cell if known[name].cell_type == "code" else new_markdown_cell
+    for name in sorted(points.keys() - places.keys()):
+        make = new_code_cell if known[name].cell_type == "code" else new_markdown_cell
         cell = make(known[name].source)
         cell.metadata["nbgrader"] = _notes(known[name], points, solutions)
         nb.cells.append(cell)
@@ -310,7 +320,7 @@ def _notes(cell: Any, points: dict[str, float], solutions: set[str]) -> dict[str
 # What nbgrader gets
 
 
-def check_of(nb: NotebookNode, place: int) -> Check | None:
+def check_of(nb: "NotebookNode", place: int) -> Check | None:
     """What the cell of checks at a place of a notebook asks; None where it calls no `check`."""
     try:
         calls = [part for part in ast.walk(ast.parse(nb.cells[place].source)) if isinstance(part, ast.Call)]
@@ -331,12 +341,14 @@ def check_of(nb: NotebookNode, place: int) -> Check | None:
     return Check(key, expression, "hidden" in named, answers or copies[-1:], above, "sealed" in named)
 
 
-def _is_check(cell: NotebookNode) -> bool:
+def _is_check(cell: "NotebookNode") -> bool:
     return bool(cell.metadata.get("nbgrader", {}).get("grade"))
 
 
-def outputs(check: Check, answer: dict[str, Any], points: float) -> list[NotebookNode]:
+def outputs(check: Check, answer: dict[str, Any], points: float) -> list["NotebookNode"]:
     """What stands under a cell of checks. For nbgrader a number among it is the points, an error none, else all."""
+    from nbformat.v4 import new_output
+
     from course.learner.calls import message
 
     state = answer["state"]
@@ -373,15 +385,19 @@ def _why(check: Check, answer: dict[str, Any]) -> str:
     return "most of the results are right."
 
 
-def _error(says: str) -> NotebookNode:
+def _error(says: str) -> "NotebookNode":
+    from nbformat.v4 import new_output
+
     return new_output("error", ename="NotYet", evalue=says, traceback=[says])
 
 
-def _message(text: str, html: str) -> NotebookNode:
+def _message(text: str, html: str) -> "NotebookNode":
+    from nbformat.v4 import new_output
+
     return new_output("display_data", data={"text/plain": text, "text/html": html})
 
 
-def grade_cell(nb: NotebookNode, place: int, own: Callable[[str], str]) -> list[NotebookNode]:
+def grade_cell(nb: "NotebookNode", place: int, own: Callable[[str], str]) -> list["NotebookNode"]:
     """The outputs of the cell of checks at a place of a notebook. Raises NotChecked.
 
     `own`: gives the class's own answer to an exercise, as Python.
@@ -406,7 +422,7 @@ def hiding(source: str) -> list[str]:
     return sorted(name for name in named if name in _COURSES_NAMES or hasattr(builtins, name))
 
 
-def about_hiding(names: list[str]) -> NotebookNode:
+def about_hiding(names: list[str]) -> "NotebookNode":
     """A word about them, under the cell."""
     from course.learner.calls import message
 

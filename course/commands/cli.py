@@ -35,6 +35,7 @@ COMMANDS = {
     ),
     "test": Command("course.commands.testing", "run the tests and every notebook"),
     "validate": Command("course.authoring.validation", "run any notebooks again and compare them with what they store"),
+    "check": Command("course.classroom.checking", "judge a filled exercise notebook, for those who collect them"),
     "doctor": Command("course.commands.doctor", "say what is installed, what is wrong and what to do about it"),
     "minutes": Command("course.authoring.minutes", "count how long each lesson takes, for those who teach"),
     "written": Command("course.learner.rubrics", "show how to mark a lesson's written answers, for those who teach"),

@@ -22,7 +22,7 @@ class Submitted(NotebookExporter):
 
     def from_file(self, file_stream, resources=None, **kw):
         path = Path(file_stream.name)
-        nb = grading.read_notebook(path.read_bytes())
+        nb = handed_in.read_notebook(path.read_bytes())
         handed_in.tell_of_others(path, nb)
         return self.from_notebook_node(nb, resources=resources, **kw)
 
@@ -92,7 +92,7 @@ c.CourseDirectory.course_id = "undertorch"
 # What the learner fills in: as in the course's own exercises.
 c.ClearSolutions.code_stub = {"python": "..."}
 c.ClearSolutions.text_stub = rubrics.STUB
-c.Autograde.pre_convert_hook = grading.rename
+c.Autograde.pre_convert_hook = handed_in.rename
 c.Autograde.exporter_class = Submitted
 c.Autograde.sanitize_preprocessors = [Tidy, *Autograde.sanitize_preprocessors.default_args[0]]
 c.Autograde.autograde_preprocessors = [

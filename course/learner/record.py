@@ -122,11 +122,25 @@ def report() -> str:
     return "\n".join(lines)
 
 
+def as_data() -> dict[str, Any]:
+    """The same for programs."""
+    rows = [dict(zip(("lesson", "solved", "exercises", "points", "of"), row, strict=True)) for row in summary()]
+    return {
+        "points": sum(row["points"] for row in rows),
+        "of": sum(row["of"] for row in rows),
+        "next": next_up(),
+        "lessons": rows,
+        "damaged": copies.damaged(),
+    }
+
+
 def main(argv: list[str]) -> int:
     """`python -m course progress`; 0."""
-    argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="python -m course progress", description="Show which exercises are solved, the points, and what is next."
-    ).parse_args(argv)
+    )
+    parser.add_argument("--json", action="store_true", help="the same for programs, as JSON")
+    options = parser.parse_args(argv)
     ensure("course", ["progress", *argv])
-    print(report())
+    print(json.dumps(as_data(), indent=1, ensure_ascii=False) if options.json else report())
     return 0

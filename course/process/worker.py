@@ -226,6 +226,23 @@ def _children(psutil: Any, pid: int) -> list[Any]:
     return found
 
 
+def stop_tree(process: subprocess.Popen[Any]) -> None:
+    """A process of the course's own, and whom it has started: itself first, so that it starts nobody else."""
+    with contextlib.suppress(ImportError):
+        import psutil
+
+        children = _children(psutil, process.pid)
+        process.kill()
+        for child in children:
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+    process.kill()
+    process.wait()
+    for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
+        with contextlib.suppress(OSError):  # what was still to be written has no reader
+            pipe.close()
+
+
 def kill_all_of(pid: int) -> None:
     """What a process has started, and on POSIX itself."""
     with contextlib.suppress(ImportError):

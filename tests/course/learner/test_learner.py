@@ -807,6 +807,16 @@ def test_the_command_shows_the_same(place, capsys):
     assert capsys.readouterr().out == record.report() + "\n"
 
 
+def test_a_program_gets_the_same_as_json(place, capsys):
+    place.write_text(json.dumps({"05.3": {"solved": "2026-01-01"}}), encoding="utf-8")
+    assert record.main(["--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    row = next(row for row in data["lessons"] if row["lesson"] == "05_graph")
+    assert row == {"lesson": "05_graph", "solved": 1, "exercises": 5, "points": 1, "of": 9}
+    assert (data["points"], data["next"], data["damaged"]) == (1, "05.1", [])
+    assert data["of"] == sum(row["of"] for row in data["lessons"])
+
+
 def test_the_record_is_no_part_of_the_repository():
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert {".progress.json*", "my_lessons/", "my_exercises/"} <= set(ignored)

@@ -12,7 +12,14 @@ import pytest
 from course.base.notebooks import ROOT
 from course.commands.cli import COMMANDS
 
-FILES = ("README.md", "CONTRIBUTING.md", "course/lessons/README.md", "benchmarks/README.md")
+FILES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "course/lessons/README.md",
+    "benchmarks/README.md",
+)
 DOCUMENTS = sorted([ROOT / name for name in FILES] + list((ROOT / "docs").glob("*.md")))
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]+))?\)")
 FOLDERS = "engine|course|tests|docs|benchmarks|requirements|notebooks|exercises|solutions"

@@ -1,7 +1,7 @@
 """`python -m course check PATH.ipynb`: one filled exercise notebook, judged without a kernel and without a class.
 
-Its answers run where those of `class grade` do (`course.classroom.grading`, `course.process.sandbox`), with the hidden tests. The cells
-of checks are the course's own, whatever became of the submission's.
+Its answers run where those of `class grade` do (`course.classroom.grading`, `course.process.sandbox`), with the hidden
+tests. The cells of checks are the course's own, whatever became of the submission's.
 """
 
 import argparse

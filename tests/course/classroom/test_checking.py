@@ -69,7 +69,7 @@ def test_one_exercise_alone_decides_the_exit_code(tmp_path, capsys):
 
 
 def test_an_answer_reaches_no_file_of_the_course(tmp_path, capsys):
-    reads = f"slopes = len(open({str(ROOT / 'course/checks/lesson_05.py')!r}).read())"
+    reads = f"slopes = len(open({str(ROOT / 'course/lessons/05_graph/checks.py')!r}).read())"
     path = submission(tmp_path / "a.ipynb", {"05.1": reads})
     from course.process.sandbox import locks_files
 

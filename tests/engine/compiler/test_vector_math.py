@@ -163,7 +163,7 @@ def test_powers_of_float32_are_within_2_ulp():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_larger_of_two_is_nan_where_one_of_them_is(dtype, name):
     x, y = powers(dtype)
-    ours = np.maximum if name.startswith("larg") else np.minimum
+    ours = np.maximum if name.startswith("larg") else np.minimum  # codespell:ignore larg
     np.testing.assert_array_equal(filled(loop_over(name), x, y), ours(x, y))
 
 

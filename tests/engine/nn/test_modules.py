@@ -893,7 +893,7 @@ nn.ParameterDict(3)
     "kaiming warns of nothing to do": "nn.Linear(0, 3)",
     "a missing forward": """
         class Net(nn.Module):
-            def foward(self, x):
+            def foward(self, x):  # codespell:ignore foward
                 return x
 
         Net()(torch.ones(1))

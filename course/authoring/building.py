@@ -3,6 +3,7 @@
 import argparse
 
 from course.base.environment import ensure
+from course.base.notebooks import COMMAND
 
 
 def main(argv: list[str]) -> int:
@@ -16,7 +17,7 @@ def main(argv: list[str]) -> int:
 
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m course build", description="Make the notebooks from their texts, and execute them."
+        prog=f"{COMMAND} build", description="Make the notebooks from their texts, and execute them."
     )
     parser.add_argument("lesson", nargs="*", help="a lesson's number or name (default: every lesson)")
     parser.add_argument("--check", action="store_true", help="write nothing; list what is out of step with the texts")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from course.base.environment import ensure
 from course.base.folds import unfolded
-from course.base.notebooks import lesson_notebooks
+from course.base.notebooks import COMMAND, lesson_notebooks
 from course.judging import exercises
 
 # Minutes for one of each. Words at 150 a minute: aloud, or read with some thinking.
@@ -61,7 +61,7 @@ def exercise_minutes(lesson: str) -> float:
 def main(argv: list[str]) -> int:
     """Print the minutes of each lesson, and of its parts; 0, or 2 where there is no such lesson."""
     found = lesson_notebooks()
-    parser = argparse.ArgumentParser(prog="python -m course minutes", description="How long a lesson takes.")
+    parser = argparse.ArgumentParser(prog=f"{COMMAND} minutes", description="How long a lesson takes.")
     parser.add_argument("lesson", nargs="*", metavar="NN", help="a lesson's number (default: every lesson)")
     wanted = parser.parse_args(argv).lesson or list(found)
     ensure("course", ["minutes", *argv])

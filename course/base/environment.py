@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, NoReturn, TextIO
 
-from course.base.notebooks import COMMAND, ROOT, kernel_environment
+from course.base.notebooks import COMMAND, INSTALLED, ROOT, kernel_environment
 
 # The locks in requirements/, and the extras of pyproject.toml that each holds beside the engine's own dependencies.
 LOCKS = {
@@ -29,6 +29,7 @@ LOCKS = {
     "test": ("compile", "course", "teach", "test"),
     "dev": ("compile", "course", "teach", "test", "dev"),
     "machines": ("compile", "course", "machines"),
+    "validate": ("validate",),
     "bench": ("compile", "course", "teach", "test", "bench"),
     "cuda12": ("compile", "course", "cuda12"),
     "cuda13": ("compile", "course", "cuda13"),
@@ -55,11 +56,17 @@ def ensure(lock: str, argv: list[str]) -> None:
     """
     if not lock_file(lock).is_file():
         raise Problem(
-            f"{ROOT} is not a clone of the course's repository: {lock_file(lock)} is not there.\n"
-            "`pip install` brings the engine, and no lessons. Get the whole folder, by `git clone` or by Download ZIP "
-            f"on the repository's page, and run `{COMMAND} lab` in it."
+            f"{ROOT} is not a whole copy of the course: {lock_file(lock)} is not there.\n"
+            'Get it by `python -m pip install "undertorch[course]"`, by `git clone`, or by Download ZIP on the '
+            "repository's page."
         )
-    if in_own_environment():
+    if INSTALLED:  # into somebody's environment, which is theirs to change
+        if missing(lock):
+            raise Problem(
+                f"`{COMMAND} {argv[0]}` needs more packages than this environment has. To add them:\n"
+                f'"{sys.executable}" -m pip install "undertorch[{",".join(LOCKS[lock])}]"'
+            )
+    elif in_own_environment():
         folder = own_folder()
         if not ready(folder, lock) or missing(lock):
             with guard(folder):
@@ -109,7 +116,9 @@ def lock_file(lock: str) -> Path:
 def own_folder() -> Path:
     """Where the course's own environment is, or would be made."""
     chosen = os.environ.get(FOLDER_VARIABLE)
-    return Path(chosen).expanduser().absolute() if chosen else ROOT / ".venv"
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    return (Path.cwd() / "undertorch" if INSTALLED else ROOT) / ".venv"  # where `undertorch lab` would make it
 
 
 def in_own_environment() -> bool:
@@ -501,7 +510,7 @@ def _cannot_write(folder: Path, error: OSError) -> Problem:
 
 def rerun(python: Path, argv: list[str]) -> NoReturn:
     """Go on with `python -m course *argv` in another Python, in place of this process."""
-    command = [str(python), "-m", "course", *argv]
+    command = [str(python), "-P", "-m", "course", *argv]  # whatever `course` may be in the folder where one is
     os.environ["PYTHONPATH"] = kernel_environment()["PYTHONPATH"]  # this package is found from any folder
     os.environ.pop("__PYVENV_LAUNCHER__", None)  # macOS and Windows: it would name this Python to the other
     sys.stdout.flush()

@@ -8,7 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
+HOME = Path(__file__).resolve().parents[2]  # where the modules are
+# What lies beside `course/` in a clone. pip puts it elsewhere (undertorch/__main__.py), where no learner works.
+_PACKED = HOME / "undertorch" / "files"
+INSTALLED = _PACKED.is_dir()
+ROOT = _PACKED if INSTALLED else HOME
 
 
 def typed() -> str:
@@ -22,12 +26,12 @@ def typed() -> str:
 COMMAND = os.environ.setdefault("UNDERTORCH_COMMAND", typed())  # the environments and kernels started from here know it
 
 
-def lesson_folders(root: Path = ROOT) -> list[Path]:
+def lesson_folders(root: Path = HOME) -> list[Path]:
     """The lessons' folders, in order: everything of a lesson stands there."""
     return sorted({path.parent for path in (root / "course/lessons").glob("*/*.md")})
 
 
-def lesson_file(lesson: str, name: str, root: Path = ROOT) -> Path:
+def lesson_file(lesson: str, name: str, root: Path = HOME) -> Path:
     """A file of the lesson of this number, which need not exist."""
     return next((root / "course/lessons").glob(f"{lesson}_*"), root / "course/lessons" / lesson) / name
 
@@ -74,10 +78,11 @@ UNATTENDED = {
 # Strict: every stored output is compared with what the cell gives now (nbval itself leaves out PNG, widget views and
 # tracebacks). The kernel is the running interpreter's. A notebook's cells depend on each other: the order is kept, and
 # pytest-xdist, where it is used, may only distribute whole files (`-n 2 --dist loadfile`).
+SANITIZE = "tests/nbval_sanitize.cfg"
 NBVAL_ARGS = (
     "--nbval",
     "--nbval-current-env",
-    "--nbval-sanitize-with=tests/nbval_sanitize.cfg",
+    f"--nbval-sanitize-with={SANITIZE}",
     "--nbval-kernel-startup-timeout=300",
     "-p",
     "course.kernel.unhurried",
@@ -97,7 +102,7 @@ def nbval_command(root: Path = ROOT) -> list[str]:
     return command if has_workers() else [*command, *(f"--ignore={name}" for name in with_workers(root))]
 
 
-def with_workers(root: Path = ROOT) -> list[str]:
+def with_workers(root: Path = HOME) -> list[str]:
     """The notebooks whose cells start other processes, by MPI."""
     texts = (root / "course/lessons").glob("*/lesson.md")
     return [f"notebooks/{text.parent.name}.ipynb" for text in texts if "\n%%px" in text.read_text(encoding="utf-8")]

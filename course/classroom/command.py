@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from course.base.environment import Problem, ensure
+from course.base.notebooks import COMMAND
 
 EXAMPLES = """\
 in this order:
@@ -32,7 +33,7 @@ def main(argv: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m course class",
+        prog=f"{COMMAND} class",
         description="For those who teach: hand out, collect and grade a class's exercises (docs/teaching.md).",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

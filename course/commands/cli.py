@@ -6,14 +6,14 @@ import sys
 from typing import NamedTuple
 
 from course.base.environment import Problem, ensure
-from course.base.notebooks import COMMAND
+from course.base.notebooks import COMMAND, INSTALLED
 
 # Ctrl-C, as shells report it: 128 + SIGINT.
 INTERRUPTED = 130
 
 
 class Command(NamedTuple):
-    """The module whose `main(argv)` answers, and what it does.
+    """The module of `course` whose `main(argv)` answers, and what it does.
 
     It starts with the standard library alone and sees to its environment itself, or says here which one it needs.
     """
@@ -22,30 +22,30 @@ class Command(NamedTuple):
     what: str
     function: str = "main"
     needs: str = ""
+    folder: bool = False  # whether it needs a folder of the course, where its work goes
 
 
 COMMANDS = {
-    "lab": Command("course.commands.lab", "open the course in JupyterLab"),
-    "progress": Command("course.learner.record", "show which exercises you have solved, and what is next"),
-    "start": Command(
-        "course.learner.copies", "make your own copies of a lesson and its exercises", function="main_start"
-    ),
+    "lab": Command("commands.lab", "open the course in JupyterLab", folder=True),
+    "progress": Command("learner.record", "show which exercises you have solved, and what is next", folder=True),
+    "start": Command("learner.copies", "make your own copies of a lesson and its exercises", "main_start", folder=True),
     "reset": Command(
-        "course.learner.copies", "begin a lesson and its exercises anew, keeping a backup", function="main_reset"
+        "learner.copies", "begin a lesson and its exercises anew, keeping a backup", "main_reset", folder=True
     ),
-    "test": Command("course.commands.testing", "run the tests and every notebook"),
-    "validate": Command("course.authoring.validation", "run any notebooks again and compare them with what they store"),
-    "check": Command("course.classroom.checking", "judge a filled exercise notebook, for those who collect them"),
-    "doctor": Command("course.commands.doctor", "say what is installed, what is wrong and what to do about it"),
-    "minutes": Command("course.authoring.minutes", "count how long each lesson takes, for those who teach"),
-    "written": Command("course.learner.rubrics", "show how to mark a lesson's written answers, for those who teach"),
-    "class": Command("course.classroom.command", "hand out, collect and grade the exercises of a class"),
-    "build": Command("course.authoring.building", "make the notebooks from the lessons' texts"),
+    "update": Command("commands.updating", "say which version this is, and how a newer one comes", folder=True),
+    "test": Command("commands.testing", "run the tests and every notebook"),
+    "validate": Command("authoring.validation", "run any notebooks again and compare them with what they store"),
+    "check": Command("classroom.checking", "judge a filled exercise notebook, for those who collect them"),
+    "doctor": Command("commands.doctor", "say what is installed, what is wrong and what to do about it"),
+    "minutes": Command("authoring.minutes", "count how long each lesson takes, for those who teach", folder=True),
+    "written": Command("learner.rubrics", "show how to mark a lesson's written answers, for those who teach"),
+    "class": Command("classroom.command", "hand out, collect and grade the exercises of a class", folder=True),
+    "build": Command("authoring.building", "make the notebooks from the lessons' texts", folder=True),
     "slips": Command(
-        "course.authoring.slips", "name the small mistakes of exercises, for those who write", needs="course"
+        "authoring.slips", "name the small mistakes of exercises, for authors", needs="course", folder=True
     ),
-    "survivors": Command("course.authoring.survivors", "find the mistakes that exercises accept", needs="course"),
-    "lock": Command("course.commands.lock", "write requirements/*.txt anew from pyproject.toml"),
+    "survivors": Command("authoring.survivors", "find the mistakes that exercises accept", needs="course", folder=True),
+    "lock": Command("commands.lock", "write requirements/*.txt anew from pyproject.toml", folder=True),
 }
 
 HELP = """\
@@ -79,9 +79,11 @@ def main(argv: list[str]) -> int:
         return 2
     command = COMMANDS[name]
     try:
+        if INSTALLED and command.folder and not {"-h", "--help"} & set(rest):
+            raise Problem("Here is no folder of the course. `undertorch lab` makes one, ./undertorch: go on in it.")
         if command.needs:
             ensure(command.needs, argv)
-        return getattr(importlib.import_module(command.module), command.function)(rest)
+        return getattr(importlib.import_module(f"course.{command.module}"), command.function)(rest)
     except Problem as problem:
         print(problem, file=sys.stderr)
         return 1

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from course.base import environment
-from course.base.notebooks import COMMAND, ROOT
+from course.base.notebooks import COMMAND, INSTALLED, ROOT
 from course.commands.lab import FIRST_LESSON, FIRST_PORT, is_free, user_of
 from course.learner.copies import MINE
 
@@ -42,7 +42,7 @@ class Finding:
 def main(argv: list[str]) -> int:
     """Print the findings; 0 where the lab can start, else 1."""
     parser = argparse.ArgumentParser(
-        prog="python -m course doctor",
+        prog=f"{COMMAND} doctor",
         description="Say what is installed, what is wrong and what to do about it. Changes nothing.",
     )
     parser.add_argument("--json", action="store_true", help="the same for programs")
@@ -84,6 +84,7 @@ def examine(folder: Path) -> Iterator[Finding]:
     yield _disk(folder, not missing)
     yield _writing()
     yield _first_lesson()
+    yield _names()
     yield _graphviz()
     yield gpu()
     if not missing:
@@ -144,11 +145,14 @@ def _disk(folder: Path, installed: bool) -> Finding:
 
 
 def _writing() -> Finding:
-    folders = [ROOT] + [ROOT / mine for mine in MINE.values() if (ROOT / mine).exists()]
+    if INSTALLED:  # the next folder is made here
+        folders = [Path.cwd()]
+    else:
+        folders = [ROOT] + [ROOT / mine for mine in MINE.values() if (ROOT / mine).exists()]
     closed = [str(path) for path in folders if not _writable(path)]
     if closed:
         return Finding("Writing", NOTE, f"{', '.join(closed)}: not allowed", "Copy the course to a folder of yours.")
-    return Finding("Writing", OK, f"notebooks in {ROOT} can be saved")
+    return Finding("Writing", OK, f"notebooks in {folders[0]} can be saved")
 
 
 def _writable(folder: Path) -> bool:
@@ -160,9 +164,29 @@ def _writable(folder: Path) -> bool:
 
 
 def _first_lesson() -> Finding:
+    if INSTALLED:
+        advice = f"`{COMMAND} lab` puts them into a folder of yours: {Path.cwd() / 'undertorch'}"
+        return Finding("Lessons", NOTE, "installed, and no folder of yours with them here", advice)
     if (ROOT / FIRST_LESSON).is_file():
         return Finding("Lessons", OK, f"{len(list((ROOT / 'notebooks').glob('*.ipynb')))} in notebooks/")
     return Finding("Lessons", NOTE, f"{FIRST_LESSON} is not there", f"Make it from its text: {COMMAND} build")
+
+
+def _names() -> Finding:
+    """Whether `import engine` and `import course` find the course's own, also in a learner's notebooks."""
+    others = importlib.metadata.packages_distributions()
+    clashes = [
+        f"{who} has a module {name} too"
+        for name in ("engine", "course")
+        for who in sorted({*others.get(name, []), "undertorch"} - {"undertorch"})
+    ]
+    folders = [ROOT / mine for mine in MINE.values()]
+    hiding = [folder / name for folder in folders for name in ("engine", "engine.py", "course", "course.py")]
+    clashes += [str(path) for path in hiding if path.exists()]
+    if clashes:
+        advice = "Rename the file, or take an environment of its own for the course: notebooks may find the wrong one."
+        return Finding("Names", NOTE, f"not alone with `engine` and `course`: {', '.join(clashes)}", advice)
+    return Finding("Names", OK, "`engine` and `course` are the course's own")
 
 
 def _graphviz() -> Finding:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from course.base.environment import Problem, ensure, say
 from course.base.files import write_atomically
-from course.base.notebooks import ROOT, kernel_environment
+from course.base.notebooks import COMMAND, ROOT, kernel_environment
 from course.learner.copies import LESSONS, start_all
 
 FIRST_LESSON = "notebooks/00_welcome.ipynb"
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
 
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m course lab", description="Open the course in JupyterLab, in your browser."
+        prog=f"{COMMAND} lab", description="Open the course in JupyterLab, in your browser."
     )
     parser.add_argument("--port", type=int, help=f"this port only (default: the first free one from {FIRST_PORT} on)")
     parser.add_argument(

@@ -6,13 +6,13 @@ import subprocess
 import sys
 
 from course.base.environment import LOCKS, Problem, ensure
-from course.base.notebooks import ROOT
+from course.base.notebooks import COMMAND, ROOT
 
 
 def main(argv: list[str]) -> int:
     """Write every lock; 0. Raises Problem where the resolver fails."""
     parser = argparse.ArgumentParser(
-        prog="python -m course lock", description="Write requirements/*.txt anew from pyproject.toml."
+        prog=f"{COMMAND} lock", description="Write requirements/*.txt anew from pyproject.toml."
     )
     parser.add_argument("--upgrade", action="store_true", help="take the newest versions, not those already locked")
     options = parser.parse_args(argv)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
-from course.base.notebooks import ROOT, lesson_file
+from course.base.notebooks import ROOT, lesson_file, lesson_folders
 
 KEY = re.compile(r"(\d\d)\.(\d+)")
 STEP = re.compile(r"(\d\d)\.[a-z]\w*")
@@ -92,7 +92,7 @@ class Exercise(NamedTuple):
 
 def lessons() -> list[str]:
     """The numbers of the lessons that have exercises."""
-    return sorted(path.parent.name[:2] for path in (ROOT / "course/lessons").glob("*/checks.py"))
+    return [folder.name[:2] for folder in lesson_folders() if (folder / "checks.py").is_file()]
 
 
 @functools.cache

@@ -274,7 +274,7 @@ def _alone(folder: Path) -> Iterator[None]:
 def main_start(argv: list[str], root: Path = ROOT) -> int:
     """`python -m course start`: make the learner's copies and say where they are; 0."""
     parser = argparse.ArgumentParser(
-        prog="python -m course start",
+        prog=f"{COMMAND} start",
         description=f"Make your own copies of a lesson ({LESSONS}/) and of its exercises ({EXERCISES}/). "
         "What you have changed stays as it is.",
     )
@@ -288,7 +288,7 @@ def main_start(argv: list[str], root: Path = ROOT) -> int:
 def main_reset(argv: list[str], root: Path = ROOT) -> int:
     """`python -m course reset`: 0 when it was done, 1 when the answer was no. Raises Problem."""
     parser = argparse.ArgumentParser(
-        prog="python -m course reset",
+        prog=f"{COMMAND} reset",
         description="Begin a lesson, and its exercises, anew. What you did is kept as a backup; your progress stays.",
     )
     parser.add_argument("lesson", help="a lesson's number or name, say 05")

@@ -13,7 +13,7 @@ from typing import Any
 
 from course.base.environment import ensure
 from course.base.files import write_atomically
-from course.base.notebooks import ROOT
+from course.base.notebooks import COMMAND, ROOT
 from course.judging import exercises
 from course.learner import copies
 
@@ -137,7 +137,7 @@ def as_data() -> dict[str, Any]:
 def main(argv: list[str]) -> int:
     """`python -m course progress`; 0."""
     parser = argparse.ArgumentParser(
-        prog="python -m course progress", description="Show which exercises are solved, the points, and what is next."
+        prog=f"{COMMAND} progress", description="Show which exercises are solved, the points, and what is next."
     )
     parser.add_argument("--json", action="store_true", help="the same for programs, as JSON")
     options = parser.parse_args(argv)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course.base.environment import Problem, ensure
-from course.base.notebooks import ROOT, lesson_file, lesson_folders
+from course.base.notebooks import COMMAND, HOME, lesson_file, lesson_folders
 
 KEY = re.compile(r"(\d\d)\.(w\d+)")
 POINTS, STEPS = 2.0, 4
@@ -77,7 +77,7 @@ def lessons() -> list[str]:
 
 
 @functools.cache
-def questions(lesson: str, root: Path = ROOT) -> dict[str, Question]:
+def questions(lesson: str, root: Path = HOME) -> dict[str, Question]:
     """A lesson's questions by key, in order; empty where it has none. ValueError where the file says it wrongly."""
     path = lesson_file(lesson, "written.md", root)
     if not path.is_file():
@@ -128,7 +128,7 @@ def find(key: str) -> Question | None:
     return questions(match[1]).get(match[0]) if match else None
 
 
-def cells(lesson: str, root: Path = ROOT) -> list[tuple[str, str, Question | None]]:
+def cells(lesson: str, root: Path = HOME) -> list[tuple[str, str, Question | None]]:
     """What the build puts below the exercises: a cell's name, its text, and of one to be filled in the question."""
     found = questions(lesson, root)
     made: list[tuple[str, str, Question | None]] = []
@@ -156,7 +156,7 @@ def _wrapped(text: str, indent: str) -> str:
 def main(argv: list[str]) -> int:
     """`python -m course written 05`: 0. Raises Problem."""
     parser = argparse.ArgumentParser(
-        prog="python -m course written",
+        prog=f"{COMMAND} written",
         description="For those who teach: a lesson's written questions, what earns points, and marked samples.",
     )
     parser.add_argument("lesson", nargs="+", metavar="NN", help="a lesson's number")

@@ -16,7 +16,7 @@ def main(argv: list[str]) -> int:
     """Validate notebooks; 0 where all are as stored, 1 where something differs, 2 where something could not run."""
     options = parse(argv)
     if not all(map(importlib.util.find_spec, NEEDS)):
-        ensure("test", ["validate", *argv])
+        ensure("validate", ["validate", *argv])
     from course.authoring.validation import command
 
     return command.run(options)

@@ -533,3 +533,9 @@ def run_in_place_of_this(command: list[str]) -> int:
 def say(text: str) -> None:
     """News for the reader; standard output is left to the command's own."""
     print(text, file=sys.stderr, flush=True)
+
+
+def workers() -> int:
+    """How many processes tests and checks are spread over."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(allowed, 4)

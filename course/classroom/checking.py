@@ -13,9 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from course.base.environment import Problem, ensure
+from course.base.environment import Problem, ensure, workers
 from course.base.notebooks import ROOT
-from course.commands.testing import workers
 from course.judging.exercises import CORRECT, blank
 
 RIGHT, WRONG, COULD_NOT_RUN = 0, 1, 2

@@ -1,11 +1,10 @@
 """`python -m course test`: the tests of the engine and the course, and every notebook."""
 
 import json
-import os
 import subprocess
 import sys
 
-from course.base.environment import Problem, ensure, say
+from course.base.environment import Problem, ensure, say, workers
 from course.base.notebooks import (
     COMMAND,
     EXECUTED,
@@ -27,7 +26,6 @@ stored in it.
   --failed  what failed the last time, and nothing else
 With arguments of pytest's: pytest with these alone, say `python -m course test -k broadcast`.
 """
-MOST_WORKERS = 4
 # A file's tests and a notebook's cells build on each other: whole files go to a worker, in the order that
 # tests/conftest.py gives them. One that hangs runs once more.
 WHOLE_FILES = ["--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "1"]
@@ -95,9 +93,3 @@ def pytest(*arguments: str) -> int:
     """One run of pytest in the course's folder; its exit code."""
     command = [sys.executable, "-m", "pytest", *arguments]
     return subprocess.run(command, cwd=ROOT, env=kernel_environment(ROOT) | UNATTENDED).returncode
-
-
-def workers() -> int:
-    """How many processes the tests are spread over."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(allowed, MOST_WORKERS)

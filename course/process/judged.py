@@ -15,6 +15,8 @@ import pickle
 import sys
 import types
 from collections.abc import Iterable
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -207,8 +209,20 @@ def _forget_the_course() -> None:
     sys.path[:] = [place for place in sys.path if place and Path(place).resolve() != ROOT]
     for name in [name for name in sys.modules if name.partition(".")[0] == "course"]:
         del sys.modules[name]
-    for name in ("course", "course.learner", "course.figures"):
-        sys.modules[name] = _Silent(name)
+    sys.meta_path.insert(0, _Nothing())
+
+
+class _Nothing(MetaPathFinder, Loader):
+    """Finds every module of the course, and in none of them anything."""
+
+    def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name.partition(".")[0] == "course" else None
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        return _Silent(spec.name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass
 
 
 class _Silent(types.ModuleType):

@@ -374,10 +374,10 @@ class Clone:
             "def main(argv):\n    ensure('course', ['shows', *argv])\n"
             "    import tiny\n    print(sys.prefix, tiny.VERSION, argv)\n    return 7\n"
         )
-        (self.root / "course" / "shows.py").write_text(shows, encoding="utf-8")
-        cli = (self.root / "course" / "cli.py").read_text(encoding="utf-8")
-        cli = cli.replace("COMMANDS = {", 'COMMANDS = {\n    "shows": Command("course.shows", "shows"),')
-        (self.root / "course" / "cli.py").write_text(cli, encoding="utf-8")
+        (self.root / "course/commands/shows.py").write_text(shows, encoding="utf-8")
+        cli = (self.root / "course/commands/cli.py").read_text(encoding="utf-8")
+        cli = cli.replace("COMMANDS = {", 'COMMANDS = {\n    "shows": Command("commands.shows", "shows"),')
+        (self.root / "course/commands/cli.py").write_text(cli, encoding="utf-8")
         self.need("1.0")
 
     @property
@@ -699,7 +699,7 @@ def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops
             } <= set(json.loads(switched_off[1]))
             completion = f"{address}/lab/api/settings/@jupyterlab/completer-extension:manager?token={token}"
             assert json.loads(fetch(completion).body)["schema"]["properties"]["providerTimeout"]["default"] == 10000
-            text = f"{address}/api/contents/source/{lab.FIRST_LESSON.replace('.ipynb', '.md')}?token={token}"
+            text = f"{address}/api/contents/course/lessons/00_welcome/lesson.md?token={token}"
             assert (fetch(text).status, fetch(f"{text}&type=notebook").status) == (200, 400)  # a text, and nothing else
             kernels = json.loads(fetch(f"{address}/api/kernelspecs?token={token}").body)["kernelspecs"]
             assert [kernel["spec"]["argv"][0] for kernel in kernels.values()] == [sys.executable]

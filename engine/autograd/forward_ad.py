@@ -67,7 +67,8 @@ def unpack_dual(tensor, *, level=None):
 
 def tangent_of(tensor):
     """The tangent of a tensor in the open level, or None."""
-    return None if mode.dual is None or tensor.node is None else tensor.node.tangents.get(mode.dual)
+    hidden = mode.dual not in mode.passes  # while a tangent is computed, too
+    return None if hidden or tensor.node is None else tensor.node.tangents.get(mode.dual)
 
 
 def tangent_suffix(tensor):

@@ -2,9 +2,11 @@
 
 import functools
 import inspect
+from functools import partial
 from weakref import ref
 
 from ..arrays.dispatch import batches, modules
+from ..arrays.dtypes import differentiable
 from ..arrays.warn import warn
 from ..core import errors
 from ..core.backward import own
@@ -13,10 +15,11 @@ from ..core.linear import cast, reshape, sum_to
 from ..core.observers import notify
 from ..core.record import record
 from ..core.tensor import Tensor
-from ..core.versions import check_saved
+from ..core.versions import check_saved, wrote
 from ..core.views import rebase_history
 from ..help import public
 from ..ops.writes import check_writable
+from ..transforms.messages import TANGENT_SIZE
 from . import graph, messages
 from .graph import Packed  # type: ignore[attr-defined]  # not public
 from .hooks import cotangent
@@ -34,6 +37,7 @@ class FunctionCtx:
     dirty_tensors: tuple = ()
     non_differentiable: tuple = ()
     _saved: tuple | None = ()
+    _call: tuple | None = None  # while tangents are given: the arguments and the results
 
     def save_for_backward(self, *tensors):
         """Keep tensors for ``backward``, which finds them in ``saved_tensors``.  TypeError for what is no tensor."""
@@ -44,6 +48,8 @@ class FunctionCtx:
 
     def save_for_forward(self, *tensors):
         """Keep tensors for ``jvp``."""
+        if not all(t is None or isinstance(t, Tensor) for t in tensors):
+            raise AssertionError(messages.SAVED_FOR_FORWARD)
         self.saved_for_forward = tuple(None if t is None else (t, None) for t in tensors)
 
     def mark_dirty(self, *args):
@@ -130,19 +136,26 @@ class CustomNode(Node):
     def grad_fn_view(self):
         return self.ctx
 
-    def push(self, part, ts):
-        """The tangent of a result in forward mode, by the user's ``jvp``, which is called once for all of them."""
+    def push(self, part, ts, in_level):
+        """The tangent of a result in forward mode, by the user's ``jvp``, which is called once for all of them.
+
+        ``in_level``: for the level of ``forward_ad``, where tangents are views and are written in place as results are.
+        """
         ctx = self.ctx
         found = ctx.__dict__.setdefault("_pushed", {})
         key = tuple(map(id, ts))
         if key not in found:
             given = iter(ts)
-            kept, ctx._saved = ctx._saved, getattr(ctx, "saved_for_forward", None) or ctx._saved
-            tangents = [a and materialized(next(given), a, ctx.materialize_grads) for a in ctx._inputs]
-            found[key] = as_results(ctx._forward_cls.jvp(ctx, *tangents)), ts
-            ctx._saved = kept
-        tangent = found[key][0][part]
-        return zeros_like_result(ctx._results[part]) if tangent is None else tangent
+            given = [a and next(given) for a in ctx._inputs]
+            versions = [None if t is None else t._version for t in given]
+            kept, ctx._saved = ctx._saved, getattr(ctx, "saved_for_forward", ())
+            try:
+                returned = as_results(ctx._forward_cls.jvp(ctx, *map(partial(wanted, ctx), given, ctx._inputs)))
+            finally:
+                ctx._saved = kept
+            check_tangents(ctx, returned, given, versions if in_level and ctx._call else None)
+            found[key] = returned, ts
+        return found[key][0][part]
 
     def vjp(self, g, saved, parents):
         ctx, function = self.ctx, self.ctx._forward_cls
@@ -182,6 +195,67 @@ def materialized(g, result, materialize):
     if g is None:
         return zeros_like_result(result) if materialize else None
     return g if isinstance(g, Tensor) else Tensor(g)
+
+
+def wanted(ctx, t, like):
+    """The tangent of an argument as ``jvp`` sees it."""
+    return None if like is None or like[1] not in differentiable else materialized(t, like, ctx.materialize_grads)
+
+
+def check_tangents(ctx, returned, given, versions):
+    """RuntimeError if ``jvp`` returned what cannot be the tangents of the results.
+
+    ``versions``: those that the tangents of the arguments had before, if views and writes are to be checked.
+    """
+    for i, t in enumerate(returned):
+        if t is not None and not isinstance(t, Tensor):
+            raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
+    if len(returned) != len(ctx._results):
+        raise RuntimeError(messages.NUMBER_OF_TANGENTS.format(len(ctx._results), len(returned)))
+    for i, (t, like) in enumerate(zip(returned, ctx._results)):
+        if like is None:
+            continue
+        if i in ctx._plain:
+            if t is not None:
+                raise RuntimeError(messages.TANGENT_OF_A_CONSTANT.format(i))
+            continue
+        if versions is not None and is_one_of(ctx._call[1][i], ctx.dirty_tensors):
+            check_written_tangent(ctx, i, t, given, versions)
+        if t is None or t.array.dtype not in differentiable:
+            raise RuntimeError("Expected both tensor and its forward grad to be floating point or complex")
+        if versions is not None:
+            check_viewing_tangent(ctx, i, t, given)
+        if t.array.shape != like[0]:
+            raise RuntimeError(TANGENT_SIZE.format(list(like[0]), list(t.array.shape)))
+
+
+def check_written_tangent(ctx, i, t, given, versions):
+    """The tangent of an argument that was written in place must have been written too, and be returned."""
+    args, results = ctx._call
+    k = next((k for k, a in enumerate(args) if a is results[i]), None)
+    if k is None:
+        raise RuntimeError(messages.DIRTY_IN_FORWARD_MODE)
+    if given[k] is not None and (t is None or t._version == versions[k]):
+        raise RuntimeError(messages.TANGENT_NOT_WRITTEN)
+    if given[k] is not None and t is not given[k]:
+        raise RuntimeError(messages.TANGENT_NOT_RETURNED)
+
+
+def check_viewing_tangent(ctx, i, t, given):
+    """The tangent of a view of an argument must be a view of that argument's tangent."""
+    args, results = ctx._call
+    base = results[i]._base
+    if base is None or is_one_of(results[i], args):
+        return
+    k = next((k for k, a in enumerate(args) if a is base or isinstance(a, Tensor) and a._base is base), None)
+    if k is None or given[k] is None:
+        return
+    if t._base is None:
+        raise RuntimeError(messages.TANGENT_NO_VIEW)
+    if given[k]._base is not None and t._base is not given[k]._base:
+        raise RuntimeError(messages.TANGENT_OF_ANOTHER_BASE)
+    if given[k]._base is None and t._base is not given[k]:
+        raise RuntimeError(messages.TANGENT_VIEWS_ANOTHER)
 
 
 def validated_gradient(node, i, g, shape, dtype, _array_type):
@@ -268,8 +342,9 @@ class Function:
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
         parents = tuple([a.node for a in args if isinstance(a, Tensor)])
-        ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.node is not None for a in args])
+        ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.requires_grad for a in args])
         recording, mode.enabled = mode.enabled, False
+        passes, mode.passes = mode.passes, ()  # tangents are the business of ``jvp``
         try:
             if apart:
                 result = cls.forward(*args, **kwargs)
@@ -281,20 +356,38 @@ class Function:
                 i for i, r in enumerate(results)
                 if not isinstance(r, Tensor) or not r.dtype.is_floating_point or is_one_of(r, ctx.non_differentiable)
             ]  # fmt: skip
-            results = tuple([fresh_output(r, ctx, args) for r in results])
+            recorded = recording and any(ctx.needs_input_grad)
+            check_dirty(ctx, args, results, recorded)
+            results = tuple([
+                fresh_output(r, ctx, args, not recorded or i in ctx._plain) for i, r in enumerate(results)
+            ])  # fmt: skip
         finally:
-            mode.enabled = recording
-        check_dirty(ctx, args, results)
-        if recording and any(ctx.needs_input_grad):
+            mode.enabled, mode.passes = recording, passes
+        if recording and any(parents):
             record_call(ctx, parents, args, results)
         return results if isinstance(result, tuple) else results[0]
 
 
-def fresh_output(result, ctx, args):
-    """A result that can be given a node: a view of it if it is an argument as it came, or part of a graph already."""
-    if not isinstance(result, Tensor) or is_one_of(result, ctx.dirty_tensors):
+def fresh_output(result, ctx, args, plain):
+    """A result that can be given a node: a view of it if it is an argument as it came, or part of a graph already.
+
+    One that is to have none (``plain``) is detached, and an argument stays in its graph.
+    """
+    if not isinstance(result, Tensor):
         return result
-    return reshape(result, result.array.shape) if result.node is not None or is_one_of(result, args) else result
+    given = is_one_of(result, args)
+    if plain and result.requires_grad:
+        if given:
+            return result.detach()
+        if result._base is None:
+            result.node = None
+    elif given and is_one_of(result, ctx.dirty_tensors):
+        return result
+    elif given or result.is_leaf and result.node is not None:
+        result = reshape(result, result.array.shape)
+    if result._base is not None:  # writing to it in place would put another gradient in place of the user's
+        result.creation_meta = "custom"
+    return result
 
 
 def is_one_of(tensor, tensors):
@@ -304,15 +397,18 @@ def is_one_of(tensor, tensors):
     return False
 
 
-def check_dirty(ctx, args, results):
-    """PyTorch's errors about arguments that were written in place."""
+def check_dirty(ctx, args, results, recorded):
+    """Count the writes to arguments that were written in place.  PyTorch's errors about them."""
     for t in ctx.dirty_tensors:
+        wrote(t)
         if not is_one_of(t, results):
             raise RuntimeError(messages.DIRTY_NOT_RETURNED)
+        if not recorded or is_one_of(t, ctx.non_differentiable):
+            continue
+        if t.is_leaf and t.requires_grad:
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         if not is_one_of(t, args):
             warn(messages.DIRTY_NOT_AN_INPUT)
-        elif mode.enabled and type(t.node) is AccumulateGrad:
-            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
 
 
 def record_call(ctx, parents, args, results):
@@ -324,12 +420,11 @@ def record_call(ctx, parents, args, results):
     ctx._made, ctx._order = ref(node), node.time
     outputs = [Output(node, i) for i in range(len(results))]
     ctx._outputs = tuple(map(ref, outputs))
+    ctx._call = (args, results) if mode.passes else None
     for i, (r, output) in enumerate(zip(results, outputs)):
-        if not isinstance(r, Tensor):
+        if not isinstance(r, Tensor) or i in ctx._plain:
             continue
-        if i in ctx._plain:
-            r.node = None
-        elif is_one_of(r, ctx.dirty_tensors):
+        if is_one_of(r, ctx.dirty_tensors):
             if r._base is not None and len(results) > 1:
                 raise RuntimeError(messages.DIRTY_VIEW)
             if r._base is not None:
@@ -337,8 +432,10 @@ def record_call(ctx, parents, args, results):
             rebase_history(r, output)
         else:
             r.node = output
-            if r._base is not None:  # writing to it in place would put another gradient in place of the user's
-                r.creation_meta = "custom"
+            if r._base is not None and not any(ctx.needs_input_grad):
+                r.creation_meta = None  # its tangent may be written with it
+            elif r._base is not None and len(results) - len(ctx._plain) > 1:
+                r.creation_meta = "several"
     numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]}
     if any(t is not None and t.inference for t in ctx.to_save):
         raise RuntimeError(messages.INFERENCE)
@@ -348,9 +445,12 @@ def record_call(ctx, parents, args, results):
     if mode.packing:
         ctx._saved = tuple([s and (Packed(*(s[0], None) if s[1] is not None else (s[0].array, s[0].node)), s[1])
                             for s in ctx._saved])  # fmt: skip
-    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
     for i in numbers.values():
         notify(Tensor, results[i])
+    if mode.passes and not numbers:
+        Tensor(results[0].array, outputs[0])  # there is no tangent to ask for, but ``jvp`` is called
+    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
+    ctx._call = None
 
 
 def once_differentiable(backward):

@@ -15,6 +15,7 @@ extend(
     asked=True,  # in inference mode and in a dual level: what is_grad_enabled() says, whatever is recorded
     inference=False,
     dual=None,  # the dual level (forward_ad): in one, tangents are computed, and so nodes made, under no_grad too
+    passes=(),  # those in forward mode that run (transforms/forward.py), the newest last
     transforms=0,  # how many function transforms run, one inside the other
     derivatives=0,  # and how many of them differentiate
 )

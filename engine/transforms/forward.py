@@ -19,7 +19,7 @@ from math import inf
 from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
 from ..core.backward import backward_pass
-from ..core.graph import AccumulateGrad, Mode, Node, Output, OutputCotangents, clock, extend, mode, node_class
+from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, clock, extend, mode, node_class
 from ..core.linear import cast, unsum
 from ..core.observers import forget, observe
 from ..core.record import array_of
@@ -57,7 +57,6 @@ class ForwardPass:
         self.recorded = []
 
 
-extend(Mode, passes=())  # those that run, the newest last
 extend(
     Node,
     tangents={},  # the derivative of the output, for each pass
@@ -180,7 +179,7 @@ def carry(node, out=None):
                 if i and plain:  # the tangent itself must carry the tangents of older passes
                     plain = not any(older in p.tangents for older in passes[:i] for p in parents)
                 mode.passes, mode.enabled = passes[:i], not plain
-                found[which] = push(real, part, ts, out, plain)
+                found[which] = push(real, part, ts, out, plain, which)
                 if not plain:
                     which.recorded.append(found)
     finally:
@@ -189,13 +188,13 @@ def carry(node, out=None):
         node.saved, node.parents = None, (None,) * len(real.parents)  # nobody will ask for them: release the arrays
 
 
-def push(node, part, ts, out, plain):
+def push(node, part, ts, out, plain, which):
     """The tangent of a node's output (of one of them: number ``part``), from those of its inputs: the sum of J_i t_i.
 
     ``plain``: computed on arrays, as nobody differentiates it again.
     """
     if node.push:  # a custom function has its own
-        return node.push(part, ts)
+        return node.push(part, ts, which is mode.dual)
     saved = node.saved if plain else node.linked(node.saved)
     total = None
     for i, t in enumerate(ts):

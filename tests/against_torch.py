@@ -179,4 +179,4 @@ def plain(value):
         return [plain(v) for v in value]
     if hasattr(value, "detach"):
         return plain(value.tolist()), value.requires_grad
-    return round(value, 6) if isinstance(value, float) else value
+    return float(f"{value:.5g}") if isinstance(value, float) else value

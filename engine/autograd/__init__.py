@@ -4,17 +4,19 @@ import importlib
 import sys
 
 from ..help import public
-from . import anomaly, function, graph
+from . import anomaly, function, graph, variable
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .function import Function
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .gradients import backward, grad
 from .modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .variable import Variable
 
 __all__ = [
-    "Function", "GradcheckError", "anomaly", "backward", "detect_anomaly", "enable_grad", "function", "grad",
-    "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
-    "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "Function", "GradcheckError", "Variable", "anomaly", "backward", "detect_anomaly", "enable_grad", "function",
+    "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled", "variable",
 ]  # fmt: skip
 
 if "IPython" in sys.modules:

@@ -6,8 +6,9 @@ from ..arrays.dispatch import switched
 from ..arrays.quiet import be_quiet, hush, quiet, state
 from ..arrays.warn import warn
 from ..core import backward as core
-from ..core.graph import Output, extend, mode
+from ..core.graph import extend, mode
 from ..core.tensor import Tensor
+from ..surface.edges import place, with_tensors
 from ..surface.gradients import differentiated, plain_grad
 from ..transforms.messages import NOT_IN_TRANSFORMS
 from . import messages
@@ -24,15 +25,18 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         if grad_tensors is not None:
             raise RuntimeError(messages.GRAD_VARIABLES)
     grad_tensors = grad_variables if grad_tensors is None else grad_tensors
+    if not isinstance(tensors, Tensor):
+        tensors = with_tensors(tensors, grad_tensors)
     if inputs is None:
         return recorded_or_not(tensors, grad_tensors, retain_graph, create_graph)
     inputs = differentiated(inputs, "backward")
     for i in inputs:
-        i.retain_grad()
+        if isinstance(i, Tensor):
+            i.retain_grad()
     cotangents = core.roots(tensors, grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     try:
-        wanted = {i.node.parents[0] if type(i.node) is Output else i.node for i in inputs}
+        wanted = {place(i)[0] for i in inputs}
         found = core.backward_pass(cotangents, keep, create_graph, wanted, through=True)
         with switched(mode, enabled=create_graph):
             for node, g in found.items():
@@ -84,6 +88,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
          is_grads_batched=False, materialize_grads=False):  # fmt: skip
     """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; nothing is added to any ``.grad``."""
     be_quiet()
+    if not isinstance(outputs, Tensor):
+        outputs = with_tensors(outputs, grad_outputs)
     if not only_inputs:
         warn(messages.ONLY_INPUTS, FutureWarning)
     if mode.dual and not create_graph and carries_tangents(outputs):

@@ -4,23 +4,33 @@ Saved tensors take the form that a program's hooks give them, and come back from
 of the hooks' blocks nobody looks: nodes keep plain tuples of arrays.
 """
 
+import weakref
 from abc import ABC
-from functools import cache
+from collections.abc import Iterable
+from contextlib import contextmanager
+from functools import cache, wraps
+
+import numpy as np
 
 from ..arrays.dispatch import scalar_types, switched
-from ..core import graph
+from ..arrays.memory import storage
+from ..core import graph, views
 from ..core.graph import Mode, extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
-from ..core.versions import version
+from ..core.versions import version, wrote
 from ..help import public
 from ..ops.checks import shown_kind
+from ..surface.edges import GradientEdge, get_gradient_edge, place
 from ..surface.node_names import saved_tensor
 from . import messages
 from .hooks import RemovableHandle
 from .modes import no_grad
 
-__all__ = ["Node", "RemovableHandle", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip
 
 
 class Node(ABC):  # noqa: B024  what is one is registered below
@@ -34,7 +44,79 @@ extend(
     Mode,
     packing=(),  # the hooks on saved tensors, the innermost last
     no_packing=None,  # where there may be none, the message of the error
+    copies=None,  # what is copied before it is overwritten
 )
+
+
+def increment_version(tensor):
+    """Note that a tensor, or each of several, was written in a way that nobody here has seen."""
+    if not isinstance(tensor, Iterable):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        if not isinstance(t, Tensor):
+            raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
+        if not t.inference:
+            wrote(t)
+
+
+# ---- hooks of several tensors
+
+
+class _MultiHandle(RemovableHandle):
+    """Removes a hook from all its tensors."""
+
+    def __init__(self, handles):
+        self.handles = tuple(handles)
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Call ``fn`` once in a pass: with the gradients of all tensors that the pass reaches, or with the first one."""
+    tensors = list(tensors)
+    if mode == "any":
+        return _MultiHandle([t.register_hook(first_of_pass(fn)) for t in tensors if t.requires_grad])
+    if mode != "all":
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    nodes = [place(t)[0] for t in tensors]
+    if None in nodes:
+        raise AssertionError("Expected gradient function to be set")
+    nodes, key = [weakref.ref(node) for node in nodes], object()
+
+    def arrive(i, grad):
+        this = this_pass()
+        if key not in this.notes:
+            this.notes[key] = [sum(node() in this.nodes for node in nodes), [None] * len(nodes)]
+        waiting = this.notes[key]
+        waiting[1][i] = grad
+        waiting[0] -= 1
+        if waiting[0] == 0:
+            fn(waiting[1])
+
+    return _MultiHandle([t.register_hook(lambda grad, i=i: arrive(i, grad)) for i, t in enumerate(tensors)])
+
+
+def first_of_pass(fn):
+    @wraps(fn)
+    def hook(grad):
+        notes = this_pass().notes
+        if fn not in notes:
+            notes[fn] = True
+            fn(grad)
+
+    return hook
+
+
+def this_pass():
+    found = mode.this_pass()
+    if found is None:
+        raise AssertionError("expected this hook to be called inside a backward call")
+    return found
+
+
+# ---- hooks on saved tensors
 
 
 class saved_tensors_hooks:
@@ -121,6 +203,83 @@ class disable_saved_tensors_hooks(switched):
         if mode.packing:
             raise RuntimeError(self.values["no_packing"])
         super().__enter__()
+
+
+class Handle:
+    """Stands for an array that was saved."""
+
+    def __init__(self, writes, announced):
+        self.writes, self.announced = writes, announced
+
+
+class AllowMutationContext:
+    """What nodes have saved: ``original``, the arrays themselves, and ``cloned``, those that were overwritten since."""
+
+    def __init__(self):
+        self.original, self.cloned = weakref.WeakKeyDictionary(), weakref.WeakKeyDictionary()
+        self.handles = weakref.WeakValueDictionary()  # id(array) -> Handle, for what is saved several times
+        self.announced = None, 0  # the memory that is about to be written, and how often it was before
+
+    def clear(self):
+        """Forget all; what was saved is not there for a backward pass any more."""
+        for known in (self.original, self.cloned, self.handles):
+            known.clear()
+
+    def about_to_write(self, tensor):
+        self.announced = storage(tensor.array), version(tensor)
+        for handle, saved in [*self.original.items()]:
+            if share_memory(saved.array, tensor.array):
+                self.cloned[handle] = Tensor(self.unwritten(handle).array.copy())
+                del self.original[handle]
+
+    def pack(self, tensor):
+        x, writes = tensor.array, version(tensor)
+        handle = self.handles.get(id(x))
+        saved = self.original.get(handle) if handle else None
+        if saved is None or saved.array is not x or handle.writes != writes:
+            handle = Handle(writes, self.announced[0] is storage(x) and self.announced[1] == writes)
+            self.handles[id(x)], self.original[handle] = handle, Tensor(x)
+        return handle
+
+    def unpack(self, handle):
+        if handle in self.cloned:
+            return self.cloned[handle]
+        if handle not in self.original:
+            raise AssertionError(messages.OUTSIDE_OF_ALLOW_MUTATION)
+        return self.unwritten(handle)
+
+    def unwritten(self, handle):
+        """What was saved, if nothing has written there unseen."""
+        saved = self.original[handle]
+        if version(saved) - handle.writes > handle.announced:  # an operation in place may save what it then writes
+            raise NotImplementedError(messages.UNSEEN_WRITE)
+        return saved
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors():
+    """In the block, what nodes have saved is copied before it is overwritten, so that backward has the old values."""
+    if mode.copies is not None:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    if copy_saved not in views.write_checks:
+        views.write_checks.append(copy_saved)
+    context = AllowMutationContext()
+    try:
+        with saved_tensors_hooks(context.pack, context.unpack), switched(mode, copies=context):
+            yield context
+    finally:
+        context.clear()
+
+
+def share_memory(x, y):
+    if type(x) is type(y) is np.ndarray:
+        return np.may_share_memory(x, y)  # that of ``.data`` has another owner
+    return storage(x) is storage(y)
+
+
+def copy_saved(tensor, others):
+    if mode.copies is not None:
+        mode.copies.about_to_write(tensor)
 
 
 __dir__ = public("autograd.graph", globals())

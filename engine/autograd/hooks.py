@@ -3,13 +3,13 @@
 They attach to the backward pass with the first hook that is registered; a program without hooks pays nothing.
 """
 
-from functools import wraps
+from functools import cached_property, wraps
 from weakref import ref
 
 from ..arrays.threads import new_lock
 from ..core import backward, views
-from ..core.backward import add_to_grad, lock, own, reachable
-from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, extend, mode
+from ..core.backward import add_to_grad, leading_to, lock, own, reachable
+from ..core.graph import AccumulateGrad, Mode, Node, Output, OutputCotangents, extend, mode
 from ..core.tensor import Tensor
 from . import messages
 
@@ -22,6 +22,7 @@ extend(
     leaf_hooks=(),  # a leaf's: called with it after its .grad was added to
     makes_zeros=False,  # it runs without any gradient too
 )
+extend(Mode, this_pass=lambda: None)  # a weak reference to the pass in which hooks run
 hooked_leaves: set = set()  # weak references to the AccumulateGrad nodes on which a hook was registered
 hooked: set = set()  # and to the others
 attaching = new_lock()  # two threads may register the first hook
@@ -182,8 +183,11 @@ def tensor_hook(hook):
     """The hook of a tensor, which sees Tensors, as the pass calls it."""
 
     def call(g):
-        shown = as_tensor(g)
-        new = hook(shown)
+        shown, this = as_tensor(g), mode.this_pass
+        try:
+            new = hook(shown)
+        finally:
+            mode.this_pass = this  # the hook may have run another one
         return cotangent(shown) if new is None else checked_grad(hook, new, g)  # a number that it wrote is a new one
 
     return call
@@ -260,21 +264,38 @@ def of_edges(node, cotangents):
 # ---- in the backward pass
 
 
+class Pass:
+    """A backward pass, as its hooks see it."""
+
+    def __init__(self, roots, wanted):
+        self.roots, self.wanted = roots, wanted
+        self.held: dict = {}  # what arrived at leaves with hooks, until it is complete
+        self.notes: dict = {}  # what hooks remember until its end
+
+    @cached_property
+    def nodes(self):
+        """The nodes that it visits."""
+        return reachable(self.roots) if self.wanted is None else leading_to(self.wanted, self.roots)
+
+
 def attach_hooks(visit, roots, wanted):
     """The visit of a pass in a program that has hooks; None where there are none."""
     if not hooked and not hooked_leaves:
         return None
     waiting = edges_into_hooked(roots) if hooked_leaves and wanted is None else {}
-    held: dict = {}
+    found = (not roots and mode.this_pass()) or Pass(roots, wanted)  # the steps inside of a node are no pass
+    mode.this_pass = this = ref(found)
 
     def visit_with_hooks(node, g, parents):
+        mode.this_pass = this
         g = run_tensor_hooks(node, g)
         if node.pre_hooks or node.post_hooks:
             cotangents = with_node_hooks(visit, node, g, parents)
         else:
             cotangents = visit(node, g, parents)
+        mode.this_pass = this
         if waiting and not waiting.keys().isdisjoint(parents):
-            return withheld(g, parents, cotangents, waiting, held)
+            return withheld(g, parents, cotangents, waiting, found.held)
         return cotangents
 
     return visit_with_hooks
@@ -328,20 +349,13 @@ def arrive(leaves, wanted):
         for node in filter(has_hooks, [*leaves] if hooked_leaves else ()):
             accumulate(node, leaves.pop(node))
         return
-    outputs: dict = {}
-    for node, g in leaves.items():
-        if type(node) is Output:
-            outputs.setdefault(node.parents[0], {})[node] = g
-        else:
-            leaves[node] = run_tensor_hooks(node, g)
-    for node, parts in outputs.items():
-        g = run_tensor_hooks(node, OutputCotangents({part.saved[0]: g for part, g in parts.items()}))
-        leaves |= {part: g.get(part.saved[0]) for part in parts}
+    for node in leaves:
+        leaves[node] = run_tensor_hooks(node, leaves[node])
 
 
 def accumulate(node, g, hooks=None):
     """Add to the leaf's ``.grad``, with all hooks; ``hooks``: those of the tensor, if they have run already."""
-    leaf = node.leaf()
+    leaf, this = node.leaf(), mode.this_pass
     if leaf is None:
         return
     if node.hooks or node.pre_hooks or node.post_hooks:
@@ -359,6 +373,7 @@ def accumulate(node, g, hooks=None):
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     for hook in node.post_hooks:
         hook((), (as_tensor(g),))
+    mode.this_pass = this
 
 
 def call_node(node, *grads):

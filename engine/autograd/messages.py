@@ -55,6 +55,7 @@ NUMBER_OF_TANGENTS = "Function's jvp returned an invalid number of forward gradi
 NUMBER_OF_VALUES = "hook '{}' has returned an incorrect number of values (got {}, but expected {})"
 ONLY_INPUTS = "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the graph, please use torch.autograd.backward."
 OUTPUT_INDEPENDENT = "Output {} of the user-provided function is independent of input {}. This is not allowed in strict mode."
+OUTSIDE_OF_ALLOW_MUTATION = "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was originally recorded."
 PACK_HOOK_WRITES = "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input to a pack hook."
 RECORDED_AT = "Traceback of forward call that caused the error:\n"
 SAVED_FOR_FORWARD = "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
@@ -63,6 +64,7 @@ STRATEGY = 'Expected strategy to be either "forward-mode" or "reverse-mode". Hin
 STRICT_AND_VECTORIZED = "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set `strict=False` or `vectorize=False`."
 STRIDE_0 = "The {}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
 UNDEFINED_GRADIENTS = 'Expected all input grads to be undefined or zero when all output grads are undefined or zero. Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
+UNSEEN_WRITE = "allow_mutation_on_saved_tensors() copies what operations on tensors overwrite; what was saved here was overwritten by something else, as an optimizer's step, a norm's running statistics or a collective: call backward() before that"
 UNPACKED_NO_TENSOR = "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}"
 CYCLE = "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
 TANGENT_NOT_RETURNED = "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an input inplace, then the jvp function must modify the gradient inplace and return it as-is."

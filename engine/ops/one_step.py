@@ -3,6 +3,8 @@
 Such a node is one like any other.  To who looks at it stand for it those that PyTorch shows.
 """
 
+from weakref import ref
+
 from ..arrays.threads import new_lock
 from ..core import backward
 from ..core.graph import Node, clock, mode
@@ -31,6 +33,7 @@ def one_step_class(Class, unfold, *rules):
                 parents, saved = unfold(self.parents, self.saved, *self.facts)
                 stand_in = Class.__new__(Class)
                 vars(stand_in).update(parents=parents, saved=saved, time=self.time, call=vars(self).get("call"))
+                stand_in.stands_for = ref(self)
                 for p in parents:
                     if p is not None and p.time < self.time:  # made now, but as if it had been made before this one
                         p.time, p.call = self.time + 0.5, None

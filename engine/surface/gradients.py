@@ -1,8 +1,10 @@
 """Where a backward pass begins and what it gives, in PyTorch's words."""
 
+from ..arrays import dtypes
 from ..arrays.dispatch import zeros_like
 from ..core import backward as core
 from ..core.tensor import Tensor
+from .edges import GradientEdge, part, place
 
 
 def plain_grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None,
@@ -15,12 +17,13 @@ def plain_grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_gra
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     inputs = differentiated(inputs, "grad")
     cotangents = core.roots(outputs, grad_outputs, create_graph)
-    for i in inputs:
-        if i.node is None:
+    places = [*map(place, inputs)]
+    for node, _ in places:
+        if node is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
-    found = core.backward_pass(cotangents, keep, create_graph, {i.node for i in inputs})
-    results = [as_result(found.get(i.node), i) for i in inputs]
+    found = core.backward_pass(cotangents, keep, create_graph, {node for node, _ in places})
+    results = [as_result(part(found.get(node), number), i) for (node, number), i in zip(places, inputs)]
     for number, (i, result) in enumerate(zip(inputs, results)):
         if result is None and not allow_unused:
             raise RuntimeError(
@@ -28,6 +31,8 @@ def plain_grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_gra
                 "allow_unused=True if this is the desired behavior."
             )
         if result is None and materialize_grads:
+            if isinstance(i, GradientEdge):
+                raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
             results[number] = Tensor(zeros_like(i.array)).requires_grad_(create_graph)
     return tuple(results)
 
@@ -38,6 +43,10 @@ def as_result(g, tensor):
         return None
     g = g if isinstance(g, Tensor) else Tensor(g)
     x = g.array
+    if isinstance(tensor, GradientEdge):
+        node, number = place(tensor)
+        _, dtype, _ = node.kinds.get(number, (None, x.dtype, None))
+        return g if x.dtype == dtype else g.to(dtypes.of[dtype])
     if not x.flags.c_contiguous and 0 not in x.strides and tensor.array.flags.c_contiguous:
         g = Tensor(x.copy(), g.node)
     return g if x.dtype == tensor.array.dtype else g.to(tensor.dtype)
@@ -45,11 +54,11 @@ def as_result(g, tensor):
 
 def differentiated(inputs, function):
     """The ``inputs`` argument of a function as a tuple, checked as PyTorch checks it."""
-    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    inputs = (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else tuple(inputs)
     if not inputs:
         raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
     for i in inputs:
-        if not isinstance(i, Tensor):
+        if not isinstance(i, (Tensor, GradientEdge)):
             raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(i).__name__}")
     return inputs
 

@@ -180,7 +180,7 @@ OTHERWISE = (
     r"Parameter\.__repr__ is inconsistent",
     r"nn\.\w+\.__init__ is inconsistent, stub does not have \*args",  # layers without arguments
     r"cuda\.amp\.autocast\.__init__ .* default value of type engine.arrays.dtypes.dtype",
-    "UnpackedDualTensor.__new__",  # of a namedtuple
+    r"(?:UnpackedDualTensor|GradientEdge).__new__",  # of a namedtuple
 )
 
 

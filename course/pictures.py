@@ -153,6 +153,35 @@ def lines(across: Sequence[float], panels: Mapping[str, Sequence[float]]) -> Non
     show(figure, f"Functions of one number. {' '.join(said)}")
 
 
+def looks(phrase: str, weights: Mapping[str, Any], title: str) -> None:
+    """Display who looks at whom in a phrase, a small table for each head, four in a row; dark is a large share.
+
+    Args:
+        phrase: Its letters are the rows, those who look, and the columns, those who are looked at.
+        weights: {the name of a head: its shares, an array of (letters, letters)}.
+        title: What stands above all of them.
+    """
+    import numpy as np
+    from matplotlib import pyplot
+
+    high, places = -(-len(weights) // 4), range(len(phrase))
+    letters = [letter.replace(" ", "\N{OPEN BOX}") for letter in phrase]
+    figure, panels = pyplot.subplots(high, 4, figsize=(9, 2.45 * high + 0.3), layout="constrained", squeeze=False)
+    figure.suptitle(title, fontsize=11)
+    said = []
+    for panel, (name, shares) in zip(panels.flat, weights.items(), strict=False):
+        panel.imshow(shares, cmap="gray_r", vmin=0, vmax=1)
+        panel.set_title(name, fontsize=9)
+        panel.set_xticks(places, letters, fontsize=7)
+        panel.set_yticks(places, letters, fontsize=7)
+        panel.tick_params(length=0)
+        itself, before = (float(np.diagonal(shares, -back).mean()) for back in (0, 1))
+        said.append(f"{name}: {100 * itself:.0f} % at itself, {100 * before:.0f} % at the letter before")
+    for panel in panels.flat[len(weights) :]:
+        panel.axis("off")
+    show(figure, f'Who looks at whom in "{phrase}", {title}; on the mean, {"; ".join(said)}.')
+
+
 def rates(plans: Mapping[str, Callable[[Any], Any]], lr: float, epochs: int) -> None:
     """Display the learning rate of each epoch, as schedulers set it that are made for an optimiser with rate `lr`."""
     import engine

@@ -1,4 +1,4 @@
-"""`python -m course validate`: anybody's notebooks, run again and compared with the outputs that they store.
+"""`python -m course validate`: anybody's notebooks, looked through, run again, and compared with what they store.
 
 Nothing here imports the engine. nbclient runs the cells; what exempts a cell, and how streams are joined, is nbval's.
 """
@@ -25,16 +25,21 @@ def main(argv: list[str]) -> int:
 def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m course validate",
-        description="Run notebooks in fresh kernels and compare every output with the stored one.",
+        description="Look notebooks through for what is wrong with them, run them in fresh kernels and compare every "
+        "output with the stored one.",
         epilog="A cell is exempt by the tag nbval-ignore-output and a reason in its metadata `exempt`; a cell that "
-        "should fail has the tag raises-exception. Exit codes: 0 as stored, 1 differences, 2 could not run.",
+        "should fail has the tag raises-exception. Exit codes: 0 as stored, 1 differences or faults, 2 could not run. "
+        "--rules names the checks.",
     )
     parser.add_argument("path", nargs="*", help="notebooks, or folders of them")
+    for name, what in (("--only", "these checks alone (--rules lists them)"), ("--skip", "not these checks")):
+        parser.add_argument(name, action="append", default=[], metavar="CHECK,...", help=what)
     parser.add_argument("--timeout", type=_positive, default=300, metavar="S", help="seconds a cell may take (300)")
     parser.add_argument("--kernel", metavar="NAME", help="a registered kernel (default: the Python that runs this)")
     parser.add_argument("--jobs", type=_positive, default=2, metavar="N", help="notebooks side by side (2)")
     parser.add_argument("--sanitize-with", metavar="FILE", help="more masks, in the format of nbval's file")
-    parser.add_argument("--rules", action="store_true", help="print what is masked and how pictures are compared")
+    what = "print the checks, what is masked, and how pictures are compared"
+    parser.add_argument("--rules", action="store_true", help=what)
     parser.add_argument("--update", action="store_true", help="show the differences, then store the new outputs")
     parser.add_argument("--keep", metavar="DIR", help="keep the executed notebooks in a folder")
     parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML")

@@ -8,8 +8,9 @@ import nbformat
 
 from course.authoring.validation import COULD_NOT_RUN, DIFFERENT, SAME, reporting
 from course.authoring.validation.comparing import HOW
-from course.authoring.validation.judging import Verdict, judge, updated
+from course.authoring.validation.judging import How, Verdict, judge, updated
 from course.authoring.validation.masks import Mask, read
+from course.authoring.validation.sources import CHECKS, NAMES, OUTPUTS
 from course.base.environment import Problem
 from course.base.files import write_atomically
 
@@ -17,9 +18,9 @@ from course.base.files import write_atomically
 def run(options: argparse.Namespace) -> int:
     """Validate what the options name; the exit code."""
     try:
-        masks = read(options.sanitize_with)
+        how = How(options.timeout, options.kernel, read(options.sanitize_with), _asked(options))
         if options.rules:
-            print(rules(masks))
+            print(rules(how.masks))
         paths = notebooks(options.path)
     except Problem as problem:
         print(problem)
@@ -28,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         return SAME
     verdicts = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        for verdict in pool.map(lambda path: judge(path, options.timeout, options.kernel, masks), paths):
+        for verdict in pool.map(lambda path: judge(path, how), paths):
             verdicts.append(verdict)
             print(reporting.shown(verdict), flush=True)
             if options.github:
@@ -42,6 +43,14 @@ def run(options: argparse.Namespace) -> int:
     return (
         COULD_NOT_RUN if any(v.broken for v in verdicts) else DIFFERENT if any(v.findings for v in verdicts) else SAME
     )
+
+
+def _asked(options: argparse.Namespace) -> frozenset[str]:
+    """The checks that the command line leaves. Raises Problem."""
+    only, skip = ([name for given in some for name in given.split(",")] for some in (options.only, options.skip))
+    if unknown := {*only, *skip} - {*NAMES}:
+        raise Problem(f"There is no check {min(unknown)!r}. There are {', '.join(NAMES)}.")
+    return frozenset(only or NAMES) - frozenset(skip)
 
 
 def _store(verdict: Verdict, options: argparse.Namespace) -> None:
@@ -59,7 +68,8 @@ def _store(verdict: Verdict, options: argparse.Namespace) -> None:
 def rules(masks: tuple[Mask, ...]) -> str:
     """What is masked and how the rest is compared, in words and patterns."""
     masked = [f"masked: {mask.what}\n  {mask.pattern}\n  -> {mask.replacement}" for mask in masks]
-    return "\n".join([*masked, HOW])
+    looked = [f"{check.name}: {check.what}" for check in CHECKS]
+    return "\n".join([*masked, HOW, f"{OUTPUTS}: not what is stored", *looked])
 
 
 def notebooks(given: list[str]) -> list[Path]:

@@ -1,8 +1,9 @@
 """What is wrong with one notebook: each cell's finding, with the place where its reader and its author look for it."""
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import nbformat
 from jupytext.config import load_jupytext_config, notebook_formats
@@ -13,6 +14,16 @@ from nbval.plugin import find_comment_markers, find_metadata_tags
 from course.authoring.validation.comparing import differences
 from course.authoring.validation.masks import Mask
 from course.authoring.validation.running import Run, run
+from course.authoring.validation.sources import CHECKS, OUTPUTS, Source
+
+
+class How(NamedTuple):
+    """What is asked of each notebook."""
+
+    timeout: int
+    kernel: str | None
+    masks: tuple[Mask, ...]
+    checks: frozenset[str]  # by name; OUTPUTS is the run
 
 
 class Finding(NamedTuple):
@@ -21,6 +32,7 @@ class Finding(NamedTuple):
     cell: str
     line: int | None
     says: str
+    check: str = OUTPUTS
 
 
 @dataclass
@@ -37,29 +49,47 @@ class Verdict:
     new: NotebookNode | None = None
 
 
-def judge(path: Path, timeout: int, kernel: str | None, masks: tuple[Mask, ...]) -> Verdict:
-    """Run a notebook and compare; what is wrong with it stands in the verdict."""
+def judge(path: Path, how: How) -> Verdict:
+    """Look at a notebook, run it and compare; what is wrong with it stands in the verdict."""
     verdict = Verdict(path)
     try:
-        stored = nbformat.read(path, as_version=4)
-    except (OSError, ValueError, nbformat.ValidationError, AttributeError, KeyError) as error:
+        data, stored = read(path)
+    except (OSError, ValueError, nbformat.ValidationError, AttributeError, LookupError, TypeError) as error:
         verdict.broken = (
             f"it cannot be read: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         )
         return verdict
-    language = stored.metadata.get("kernelspec", {}).get("language", "python")
-    if not kernel and language != "python":
-        verdict.broken = f"its language is {language}: say which kernel, by --kernel"
-        return verdict
-    verdict.text = text_of(path, stored)
+    pair = pair_of(path, stored)
+    verdict.text = pair[0] if pair else None
     lines = _lines(verdict.text, stored) if verdict.text else {}
+    code = [index for index, cell in enumerate(stored.cells) if cell.cell_type == "code"]
+    verdict.cells = len(code)
+    places = [
+        (_number(cell, code.index(at) + 1) if at in code else f"cell {at + 1}", lines.get(at))
+        for at, cell in enumerate(stored.cells)
+    ]
+    source = Source(path, data, pair)
+    for check in CHECKS:
+        if check.name in how.checks:
+            for at, says in check.find(source):
+                place = ("the notebook", None) if at is None else places[at]
+                verdict.findings.append(Finding(*place, says, check.name))
+    if OUTPUTS in how.checks:
+        _run(stored, how, verdict, places)
+    return verdict
+
+
+def _run(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[str, int | None]]) -> None:
+    language = stored.metadata.get("kernelspec", {}).get("language", "python")
+    if not how.kernel and language != "python":
+        verdict.broken = f"its language is {language}: say which kernel, by --kernel"
+        return
     marks = {i: _marks(cell) for i, cell in enumerate(stored.cells) if cell.cell_type == "code"}
     skipped = {index for index, found in marks.items() if found.get("skip")}
-    done = run(stored, path, timeout, kernel, skipped)
-    verdict.cells, verdict.new = len(marks), done.notebook
+    done = run(stored, verdict.path, how.timeout, how.kernel, skipped)
+    verdict.new = done.notebook
     for index, found in marks.items():
-        cell = stored.cells[index]
-        place = (_number(cell, list(marks).index(index) + 1), lines.get(index))
+        cell, place = stored.cells[index], places[index]
         if index in skipped or found.get("check") is False:
             _note_exemption(verdict, cell, place)
         if done.stopped is not None and index >= done.stopped:
@@ -67,12 +97,27 @@ def judge(path: Path, timeout: int, kernel: str | None, masks: tuple[Mask, ...])
                 verdict.broken = f"{place[0]}: {done.why}; the cells from there on have not been compared"
             continue
         if index not in skipped and cell.source.strip():
-            wrong = _failure(index, done, found, timeout)
+            wrong = _failure(index, done, found, how.timeout)
             if not wrong and found.get("check") is not False:
-                wrong = differences(cell.outputs, done.notebook.cells[index].outputs, masks)
+                wrong = differences(cell.outputs, done.notebook.cells[index].outputs, how.masks)
                 verdict.differing += [index] * bool(wrong)
             verdict.findings += [Finding(*place, says) for says in wrong]
-    return verdict
+
+
+def read(path: Path) -> tuple[dict[str, Any], NotebookNode]:
+    """A notebook as its file has it, and as nbformat has it. Raises whatever is wrong with it."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if data.get("nbformat", 0) < 4:  # an old form, of which nothing is known but what nbformat makes of it
+        nb = nbformat.reads(json.dumps(data), as_version=4)
+        return json.loads(nbformat.writes(nb)), nb
+    given = json.loads(json.dumps(data))
+    known: set[str] = set()
+    for at, cell in enumerate(given["cells"]):
+        _ = cell["cell_type"], cell["source"], cell["outputs" if cell["cell_type"] == "code" else "metadata"]
+        if data.get("nbformat_minor", 0) >= 5:  # nbformat would warn of what is missing, and mend it by chance
+            cell["id"] = cell["id"] if cell.get("id") and cell["id"] not in known else f"cell-{at}"
+            known.add(cell["id"])
+    return data, nbformat.reads(json.dumps(given), as_version=4)
 
 
 def _failure(index: int, done: Run, marks: dict[str, bool], timeout: int) -> list[str]:
@@ -107,24 +152,25 @@ def _number(cell: NotebookNode, ordinal: int) -> str:
     return f"[{cell.execution_count}]" if cell.execution_count is not None else f"code cell {ordinal}"
 
 
-def text_of(path: Path, notebook: NotebookNode) -> Path | None:
-    """The text that Jupytext pairs with a notebook."""
+def pair_of(path: Path, notebook: NotebookNode) -> tuple[Path, dict[str, str]] | None:
+    """The text that Jupytext pairs with a notebook, and its format."""
     # What is read as configuration is whatever lies in somebody's folder: any fault of it means no pair.
     try:
         formats = notebook_formats(notebook, load_jupytext_config(str(path.resolve())), str(path.resolve()))
-        pairs = [Path(found) for found, _ in paired_paths(str(path.resolve()), {"extension": ".ipynb"}, formats)]
+        pairs = paired_paths(str(path.resolve()), {"extension": ".ipynb"}, formats)
     except (InconsistentPath, ValueError, OSError):
         return None
-    return next((found for found in pairs if found.suffix != ".ipynb" and found.is_file()), None)
+    texts = [(Path(found), dict(how)) for found, how in pairs if not found.endswith(".ipynb")]
+    return next((pair for pair in texts if pair[0].is_file()), None)
 
 
 def _lines(file: Path, notebook: NotebookNode) -> dict[int, int]:
-    """On which line of the text each code cell begins, found by its source."""
+    """On which line of the text each cell begins, found by its source."""
     text = file.read_text(encoding="utf-8").splitlines()
     found, at = {}, 0
     for index, cell in enumerate(notebook.cells):
         source = cell.source.splitlines()
-        if cell.cell_type != "code" or not source:
+        if not source:
             continue
         for line in range(at, len(text) - len(source) + 1):
             if text[line : line + len(source)] == source:

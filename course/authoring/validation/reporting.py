@@ -5,19 +5,39 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from course.authoring.validation.judging import Finding, Verdict
+from course.authoring.validation.sources import OUTPUTS
 
 
 def shown(verdict: Verdict) -> str:
     """What a reader is told of one notebook."""
-    state = "could not run" if verdict.broken else "differs" if verdict.findings else "as stored"
+    state = _state(verdict)
     lines = [f"{relative(verdict.path)}: {state} ({_count(verdict.cells, 'cell')})"]
     if verdict.broken:
         lines.append(f"  {verdict.broken}")
     for finding in verdict.findings:
         first, *rest = finding.says.splitlines()
-        lines += [f"  {finding.cell}{_in_text(verdict, finding)}: {first}", *(f"    {line}" for line in rest)]
+        about = f"{finding.check}: " * (finding.check != OUTPUTS)
+        lines += [f"  {finding.cell}{_in_text(verdict, finding)}: {about}{first}", *(f"    {line}" for line in rest)]
     lines += [f"  {one.cell}{_in_text(verdict, one)}: exempt: {one.says}" for one in verdict.exempt]
     return "\n".join(lines)
+
+
+def _state(verdict: Verdict) -> str:
+    if verdict.broken:
+        return "could not run"
+    if _differing(verdict):
+        return "differs"
+    if verdict.findings:
+        return "has faults"
+    return "as stored" if verdict.new else "without faults"
+
+
+def _differing(verdict: Verdict) -> int:
+    return len({finding.cell for finding in verdict.findings if finding.check == OUTPUTS})
+
+
+def _faults(verdict: Verdict) -> int:
+    return sum(finding.check != OUTPUTS for finding in verdict.findings)
 
 
 def _in_text(verdict: Verdict, finding: Finding) -> str:
@@ -33,13 +53,14 @@ def relative(path: Path) -> str:
 def last_line(verdicts: list[Verdict]) -> str:
     """The verdict on all of them."""
     broken = sum(bool(one.broken) for one in verdicts)
-    found = sum(len({finding.cell for finding in one.findings}) for one in verdicts)
+    found, faults = sum(map(_differing, verdicts)), sum(map(_faults, verdicts))
     of = f"{_count(sum(one.cells for one in verdicts), 'cell')} of {_count(len(verdicts), 'notebook')}"
     exempt = sum(len(one.exempt) for one in verdicts)
     aside = f", {exempt} exempt" if exempt else ""
-    if not broken and not found:
-        return f"All as stored: {of}{aside}."
+    if not broken and not found and not faults:
+        return f"{'All as stored' if all(one.new for one in verdicts) else 'No faults'}: {of}{aside}."
     parts = [f"{_count(found, 'cell')} differ{'s' * (found == 1)}"] * bool(found)
+    parts += [_count(faults, "fault")] * bool(faults)
     parts += [f"{_count(broken, 'notebook')} could not run"] * bool(broken)
     return f"FAILED: {', '.join(parts)}; {of}{aside}."
 
@@ -91,10 +112,10 @@ def _escaped(text: str) -> str:
 
 def append_summary(verdicts: list[Verdict], path: Path) -> None:
     """A table of the notebooks, and below it what differs, for `$GITHUB_STEP_SUMMARY`."""
-    rows = ["| notebook | cells | differ | exempt |", "|---|---|---|---|"]
+    rows = ["| notebook | cells | differ | faults | exempt |", "|---|---|---|---|---|"]
     for one in verdicts:
-        differ = "could not run" if one.broken else str(len({finding.cell for finding in one.findings}))
-        rows.append(f"| {relative(one.path)} | {one.cells} | {differ} | {len(one.exempt)} |")
+        differ = "could not run" if one.broken else str(_differing(one))
+        rows.append(f"| {relative(one.path)} | {one.cells} | {differ} | {_faults(one)} | {len(one.exempt)} |")
     details = [f"~~~~diff\n{shown(one)}\n~~~~" for one in verdicts if one.findings or one.broken]
     text = os.linesep.join(["", *rows, "", *details, "", last_line(verdicts), ""])
     with path.open("a", encoding="utf-8", newline="") as file:

@@ -3,12 +3,14 @@
 import ast
 import base64
 import io
+import json
 import re
+import subprocess
 from xml.etree import ElementTree
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course.authoring.validation import main
 from course.base.notebooks import ROOT
@@ -33,8 +35,9 @@ def error(name, value):
 
 
 def save(path, *cells):
-    for count, cell in enumerate(cells, start=1):
-        cell.execution_count = count
+    for cell in cells:
+        if cell.cell_type == "code":
+            cell.execution_count = 1 + cells.index(cell)
     nbformat.write(new_notebook(cells=list(cells)), path)
     return path
 
@@ -59,7 +62,7 @@ def test_one_notebook_with_everything_that_can_be_wrong(tmp_path, monkeypatch, c
     (tmp_path / "a.md").write_text("# Text\n\n```{code-cell} ipython3\nprint(16)\n```\n")
     (tmp_path / "jupytext.toml").write_text('formats = "ipynb,md:myst"\n')
     options = ["--timeout", "3", "--junit", "out/junit.xml", "--summary", "summary.md", "--keep", "kept", "--github"]
-    assert main([str(path), "--update", *options]) == 1
+    assert main([str(path), "--update", "--only", "outputs", *options]) == 1
     said = capsys.readouterr().out
     assert re.findall(r"(?m)^  (\[\d+\])(?: \(a\.md:(\d+)\))?: (.*)", said) == [
         ("[2]", "4", "stdout differs"),
@@ -77,7 +80,7 @@ def test_one_notebook_with_everything_that_can_be_wrong(tmp_path, monkeypatch, c
     assert said.splitlines()[-1] == "FAILED: 7 cells differ; 11 cells of 1 notebook, 2 exempt."
     suite = ElementTree.parse("out/junit.xml").getroot()[0]
     assert (suite.get("failures"), len(suite.findall("testcase/failure"))) == ("7", 7)
-    assert "| a.ipynb | 11 | 7 | 2 |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "| a.ipynb | 11 | 7 | 0 | 2 |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert nbformat.read("kept/a.ipynb", as_version=4).cells[1].outputs[0].text == "16\n"
     assert not (tmp_path / "made").exists()
     # --update has stored what differed, and neither the error nor the cell that took too long.
@@ -185,6 +188,143 @@ def test_outputs_are_compared_whatever_way_the_kernel_cut_them_and_widgets_by_th
     assert [says.splitlines()[0] for says in differences(shown, other, MASKS)] == ["text/plain differs"]
     assert [says.splitlines()[0] for says in differences([], bare, MASKS)] == ["text/plain is not stored"]
     assert [says.splitlines()[0] for says in differences(bare, [], MASKS)] == ["text/plain is no longer there"]
+
+
+# --- What is looked at without a run
+
+
+def words(source, **of_cell):
+    return new_markdown_cell(source, **of_cell)
+
+
+def ids(*given):
+    cells = [words("a") for _ in given]
+    for cell, id in zip(cells, given, strict=True):
+        cell["id"] = id
+        if id is None:
+            del cell["id"]
+    return cells
+
+
+def counted(*counts):
+    return [code("a", execution_count=None) | {"execution_count": count} for count in counts]
+
+
+SECRET = "ghp_" + "a1B2" * 9
+NOTHING = list[str]()
+FAULTS = {
+    "order": [
+        (counted(1, 2, 5), NOTHING),
+        (counted(None, None), NOTHING),
+        (counted(1, None), NOTHING),
+        (counted(2, 1), ["[1]: it was run before cells above it: [1] stands after [2]"]),
+        (counted(1, None, 2), ["code cell 2: it was not run, and cells below it were"]),
+    ],
+    "ids": [
+        (ids("a", "b"), NOTHING),
+        (ids("a", None, "a"), ["cell 2: it has no id", "cell 3: it has the id of cell 1, a"]),
+    ],
+    "paths": [
+        ([code("open('/home/ada/a.csv')")], ["[1]: a path of one computer: /home/ada"]),
+        ([words(r"in C:\Users\Ada Lee\a.csv")], [r"cell 1: a path of one computer: C:\Users\Ada Lee"]),
+        ([code("a", text("saved /Users/ada/a\nsaved /Users/ada/b"))], ["[1]: a path of one computer: /Users/ada"]),
+        ([code("'/home/user/a', '/Users/<name>/', '/home/...', '~/home/ada/'")], NOTHING),
+        ([words("https://a.org/home/ada/a and docs/home/ada/b")], NOTHING),
+    ],
+    "secrets": [
+        ([code(f"token = '{SECRET}'")], ["[1]: what looks like a token or a key: ghp_a1B2..."]),
+        ([code("a", text("-----BEGIN RSA PRIVATE KEY-----"))], ["[1]: what looks like a token or a key: -----BEG..."]),
+        ([code("key = 'AKIAIOSFODNN7EXAMPLE'")], ["[1]: what looks like a token or a key: AKIAIOSF..."]),
+        ([code("token = 'ghp_...'; task = 'sk-learn'; hf_hub = os.environ['HF_TOKEN']")], NOTHING),
+        ([words("https://a.org/sk-a-very-long-name")], NOTHING),
+    ],
+    "size": [([code("a", text("a" * 1_200_000)), code("a", text("a"))], ["[1]: its outputs take 1.2 MB"])],
+    "links": [
+        ([words("[a](b.txt) [b](sub/c.md#one-two) [c](#My-Head) ![d](b.txt) [e](https://no.example) [f](mailto:a@b)")],
+         ["cell 1: there is no #My-Head in the notebook"]),
+        ([words("# My *Head*\n\n[a](#My-Head) [b](#my-head) [c](./sub/c.md#named)")], NOTHING),
+        ([words("[a](no.ipynb) <a href='sub/no.md'>b</a> ![c](attachment:d.png)")],
+         ["cell 1: there is no no.ipynb", "cell 1: there is no attachment d.png in the cell",
+          "cell 1: there is no sub/no.md"]),
+        ([words("![c](attachment:d.png)", attachments={"d.png": {"image/png": ""}})], NOTHING),
+        ([words("`[a](no.ipynb)`\n\n    [b](no.ipynb)\n\nx[i](j) is no link: \\[a](b)")],
+         ["cell 1: there is no j"]),
+        ([words("[a](with%20space.txt) [b](b.txt?raw=1) [c](/absolute)")], NOTHING),
+    ],
+    "pictures": [
+        ([words("![](a.png) <img src='b.png'> <img src='c.png' alt=''> ![words](d.png)")],
+         ["cell 1: a picture without words: a.png", "cell 1: a picture without words: b.png"]),
+        ([code("a", new_output("display_data", {"text/html": "<b><img src='data:image/png;base64,aa'></b>"}))],
+         ["[1]: a picture without words: <img>"]),
+    ],
+    "headings": [
+        ([words("## a\n\n### b"), words("# c\n\n## d\n\ntext"), words("## e")], NOTHING),
+        ([words("# a"), code("# b\n### c"), words("### d\n\n```\n##### e\n```")],
+         ["cell 3: a heading of level 3 follows one of level 1"]),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("check", "cells", "expected"), [(name, *row) for name, rows in FAULTS.items() for row in rows]
+)
+def test_a_check_finds_its_fault_and_leaves_the_rest_alone(check, cells, expected, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "b.txt").touch()
+    (tmp_path / "with space.txt").touch()
+    (tmp_path / "sub/c.md").write_text("# One: two\n\n<a id='named'></a>\n")
+    if check not in ("order", "ids"):
+        for count, cell in enumerate([cell for cell in cells if cell.cell_type == "code"], start=1):
+            cell.execution_count = count
+    nb = new_notebook(nbformat_minor=5) | {"cells": cells}
+    (tmp_path / "a.ipynb").write_text(json.dumps(nb), encoding="utf-8")
+    assert main(["a.ipynb", "--only", check]) == bool(expected)
+    said = capsys.readouterr().out.splitlines()
+    assert [line.strip().replace(f" {check}:", "", 1) for line in said[1:-1]] == expected
+    # Nothing else is said of it but by its own name, and nobody's name is doubled.
+    assert said[-1].startswith("FAILED: " if expected else "No faults: ")
+
+
+def test_a_text_that_gives_other_cells_is_told_and_one_that_gives_the_same_is_not(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jupytext.toml").write_text('formats = "ipynb,py:percent"\n')
+    save(tmp_path / "a.ipynb", words("# A\n\n\ntwo empty lines"), code("%matplotlib inline\na = 1"), code("b = 2"))
+    percent = "# %% [markdown]\n# # A\n#\n#\n# two empty lines\n\n# %%\n# %matplotlib inline\na = 1\n\n# %%\nb = {}\n"
+    (tmp_path / "a.py").write_text(percent.format(2))
+    assert main(["a.ipynb", "--only", "text"]) == 0
+    (tmp_path / "a.py").write_text(percent.format(3))
+    assert main(["a.ipynb", "--only", "text"]) == 1
+    assert "[3]: text: from cell 3 on the notebook is not what a.py gives: 'b = 2'" in capsys.readouterr().out
+
+
+def test_a_link_to_what_git_ignores_is_made_later(tmp_path, capsys):
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("made/\n")
+    path = save(tmp_path / "a.ipynb", words("[a](made/a.txt) [b](not/a.txt)"))
+    assert main([str(path), "--only", "links"]) == 1
+    said = capsys.readouterr().out
+    assert "there is no not/a.txt" in said and "made/a.txt" not in said
+
+
+def test_faults_and_differences_are_told_together_and_each_check_can_be_left_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "a.ipynb", words("![](https://a.example/a.png)"), code("print(2)", text("1\n")))
+    assert main(["a.ipynb", "--github"]) == 1
+    said = capsys.readouterr().out
+    assert "::error file=a.ipynb::cell 1: a picture without words" in said
+    assert said.splitlines()[-1] == "FAILED: 1 cell differs, 1 fault; 1 cell of 1 notebook."
+    assert main(["a.ipynb", "--skip", "outputs,pictures"]) == 0
+    assert main(["a.ipynb", "--only", "outputs"]) == 1
+    assert main(["a.ipynb", "--only", "pictures", "--skip", "pictures"]) == 0
+    assert main(["a.ipynb", "--skip", "picture"]) == 2
+    assert "There is no check 'picture'. There are outputs, text, " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("folder", ["notebooks", "exercises", "solutions"])
+def test_the_course_s_own_notebooks_have_no_faults(folder, capsys):
+    # Their build puts cells beside those of the text, and compares the two itself.
+    assert main([str(ROOT / folder), "--skip", "outputs,text"]) == 0, capsys.readouterr().out
 
 
 def test_the_rules_are_printed(capsys):

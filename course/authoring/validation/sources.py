@@ -1,0 +1,309 @@
+"""What can be wrong with a notebook before it is run: a table of checks, each by its name.
+
+A check gives the place of a cell, or None for the whole notebook, and what is wrong there. It reads the file's own
+JSON: nbformat would mend some of it first.
+"""
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import jupytext
+import nbformat
+from jupytext.config import load_jupytext_config
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+Found = Iterator[tuple[int | None, str]]
+MEGABYTE = 1_000_000
+_MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
+
+
+class Source:
+    """A notebook's file, and what several checks need of it."""
+
+    def __init__(self, path: Path, data: dict[str, Any], text: tuple[Path, dict[str, str]] | None) -> None:
+        self.path, self.data, self.text = path, data, text
+        self.cells: list[dict[str, Any]] = data["cells"]
+
+    def of(self, *kinds: str) -> Iterator[tuple[int, str]]:
+        """The cells of some kinds: their places and sources."""
+        return ((at, joined(cell["source"])) for at, cell in enumerate(self.cells) if cell["cell_type"] in kinds)
+
+    @cached_property
+    def tokens(self) -> list[tuple[int, Token]]:
+        """Everything in the Markdown cells, with the place of its cell."""
+        return [(at, token) for at, source in self.of("markdown") for token in _flat(_MARKDOWN.parse(source))]
+
+    @cached_property
+    def shown(self) -> list[tuple[int, str]]:
+        """Each text in an output; no picture."""
+        return [
+            (at, text)
+            for at, cell in enumerate(self.cells)
+            for output in cell.get("outputs", [])
+            for text in _texts(output)
+        ]
+
+
+def joined(source: Any) -> str:
+    """A text that the file may hold as a list of lines."""
+    return "".join(source) if isinstance(source, list) else str(source)
+
+
+def _flat(tokens: list[Token]) -> Iterator[Token]:
+    for token in tokens:
+        yield token
+        yield from token.children or ()
+
+
+def _texts(output: dict[str, Any]) -> Iterator[str]:
+    if "text" in output:
+        yield joined(output["text"])
+    yield joined(output.get("evalue", ""))
+    yield from map(joined, output.get("traceback", []))
+    for kind, data in output.get("data", {}).items():
+        if kind.startswith("text/") and isinstance(data, str | list):
+            yield re.sub(r"data:[a-z]+/[a-z+.-]+;base64,[A-Za-z0-9+/=\s]+", "", joined(data))
+
+
+# The checks
+
+
+def in_step(one: Source) -> Found:
+    """The notebook's cells are those of its Jupytext text."""
+    if one.text is None:
+        return
+    text, how = one.text
+    config = load_jupytext_config(str(one.path.resolve()))
+    nb = nbformat.from_dict(one.data | {"cells": [c | {"source": joined(c["source"])} for c in one.cells]})
+    try:
+        theirs = jupytext.read(text, fmt=how, config=config).cells
+        # As the text would come back: some formats keep less of a notebook than others.
+        ours = jupytext.reads(jupytext.writes(nb, fmt=how, config=config), fmt=how, config=config).cells
+    except Exception as error:  # whatever lies in somebody's folder: Jupytext's own are many
+        yield None, f"Jupytext cannot read {text.name}: {error}"
+        return
+    both = [[(cell.cell_type, cell.source.strip()) for cell in cells] for cells in (ours, theirs)]
+    for at in range(max(map(len, both))):
+        if both[0][at : at + 1] != both[1][at : at + 1]:
+            first = next(cells[at][1] for cells in both if at < len(cells)).partition("\n")[0]
+            place = at if len(ours) == len(one.cells) and at < len(ours) else None
+            yield place, f"from cell {at + 1} on the notebook is not what {text.name} gives: {first[:60]!r}"
+            return
+
+
+def run_in_order(one: Source) -> Found:
+    """Execution counts rise from cell to cell, and none is left out among those that were run."""
+    last, skipped = 0, None
+    for at, cell in enumerate(one.cells):
+        if cell["cell_type"] != "code" or not joined(cell["source"]).strip():
+            continue
+        count = cell.get("execution_count")
+        if count is None:
+            skipped = at if skipped is None else skipped
+        elif count <= last:
+            yield at, f"it was run before cells above it: [{count}] stands after [{last}]"
+        elif skipped is not None and last:
+            yield skipped, "it was not run, and cells below it were"
+            skipped = None
+        last = max(last, count or 0)
+
+
+def identified(one: Source) -> Found:
+    """Each cell has an id of its own, from the format 4.5 on."""
+    if (one.data.get("nbformat", 4), one.data.get("nbformat_minor", 0)) < (4, 5):
+        return
+    seen: dict[str, int] = {}
+    for at, cell in enumerate(one.cells):
+        id = cell.get("id")
+        if not id:
+            yield at, "it has no id"
+        elif id in seen:
+            yield at, f"it has the id of cell {seen[id] + 1}, {id}"
+        else:
+            seen[id] = at
+
+
+# Folders of a person; not those that stand for anybody's in documentation and containers.
+_ANYBODY = "user|username|you|me|name|yourname|jovyan|runner|vscode|ubuntu|shared|public"
+_OWN_FOLDER = re.compile(
+    rf"(?<![\w.~/:-])/(?:home|Users)/(?!(?:{_ANYBODY})\b|\W)[\w.-]+(?=/)"
+    rf"|\b[A-Z]:\\+Users\\+(?!(?:{_ANYBODY})\b)[\w. -]+(?=\\)",
+    re.IGNORECASE,
+)
+
+
+def portable(one: Source) -> Found:
+    """No cell and no output names a folder of somebody's computer."""
+    return _matches(one, _OWN_FOLDER, lambda found: f"a path of one computer: {found}")
+
+
+# What services give out; each begins with letters of its own.
+_SECRET = re.compile(
+    r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{60,}|glpat-[\w-]{20}|xox[abpr]-\d[\w-]{20,}|AIza[\w-]{35}"
+    r"|(?:AKIA|ASIA)[A-Z0-9]{16}|hf_[A-Za-z]{34}|sk-(?:proj-|ant-)?[A-Za-z0-9_-]{32,}|[sr]k_live_[A-Za-z0-9]{20,}"
+    r"|pypi-AgE[\w-]{50,}|npm_[A-Za-z0-9]{36}|SG\.[\w-]{22}\.[\w-]{43})(?![\w-])"
+    r"|-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"
+)
+
+
+def no_secrets(one: Source) -> Found:
+    """No cell and no output holds a token or a private key."""
+    return _matches(one, _SECRET, lambda found: f"what looks like a token or a key: {found[:8]}...")
+
+
+def _matches(one: Source, pattern: re.Pattern[str], says: Callable[[str], str]) -> Found:
+    told = set()
+    for at, text in [*one.of("code", "markdown", "raw"), *one.shown]:
+        for match in pattern.finditer(text):
+            if (at, match[0]) not in told:
+                told.add((at, match[0]))
+                yield at, says(match[0])
+
+
+def small_outputs(one: Source) -> Found:
+    """What a cell shows takes less than a megabyte."""
+    for at, cell in enumerate(one.cells):
+        size = len(json.dumps(cell.get("outputs", []), ensure_ascii=False))
+        if size > MEGABYTE:
+            yield at, f"its outputs take {size / MEGABYTE:.1f} MB"
+
+
+class _Tags(HTMLParser):
+    """The elements of a piece of HTML."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def _html(one: Source) -> Iterator[tuple[int, str, dict[str, str | None]]]:
+    for at, token in one.tokens:
+        if token.type.startswith("html"):
+            for tag, attributes in _Tags(token.content).found:
+                yield at, tag, attributes
+
+
+def living_links(one: Source) -> Found:
+    """A link to a file, a heading or an attachment leads to one. What git ignores may be made later; no network."""
+    links = [(at, token.attrGet("href") or token.attrGet("src")) for at, token in one.tokens
+             if token.type in ("link_open", "image")]  # fmt: skip
+    links += [(at, attrs.get("href") or attrs.get("src")) for at, tag, attrs in _html(one) if tag in ("a", "img")]
+    for at, link in dict.fromkeys(links):
+        if link and (why := _dead(one, at, str(link))):
+            yield at, why
+
+
+def _dead(one: Source, at: int, link: str) -> str:
+    try:
+        scheme, host, path, _, anchor = urlsplit(link)
+    except ValueError:
+        return f"{link} is no address"
+    if scheme == "attachment":
+        known = one.cells[at].get("attachments", {})
+        return "" if unquote(path) in known else f"there is no attachment {unquote(path)} in the cell"
+    if scheme or host or path.startswith("/"):
+        return ""
+    target = one.path.parent / unquote(path) if path else one.path
+    if not target.exists():
+        return "" if _ignored_by_git(target) else f"there is no {unquote(path)}"
+    known_anchors = _anchors(target, one) if anchor and target.is_file() else None
+    if known_anchors is not None and _plainly(unquote(anchor)) not in known_anchors:
+        return f"there is no #{unquote(anchor)} in {unquote(path) or 'the notebook'}"
+    return ""
+
+
+def _ignored_by_git(target: Path) -> bool:
+    folder = next(parent for parent in target.resolve().parents if parent.is_dir())
+    try:
+        command = ["git", "check-ignore", "--quiet", str(target.resolve())]
+        return subprocess.run(command, cwd=folder, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def _anchors(target: Path, one: Source) -> set[str] | None:
+    """What can be linked to in a file, spelled plainly, since Jupyter and GitHub differ; None where that is unknown."""
+    try:
+        if target.resolve() == one.path.resolve():
+            tokens = [token for _, token in one.tokens]
+        elif target.suffix == ".ipynb":
+            cells = json.loads(target.read_text(encoding="utf-8"))["cells"]
+            tokens = [token for _, token in Source(target, {"cells": cells}, None).tokens]
+        elif target.suffix == ".md":
+            tokens = list(_flat(_MARKDOWN.parse(target.read_text(encoding="utf-8"))))
+        else:
+            return None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    names = []
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if before and before.type == "heading_open":
+            words = [part.content for part in token.children or () if part.type in ("text", "code_inline")]
+            names += ["".join(words), token.content]
+        elif token.type.startswith("html"):
+            names += [str(attrs.get("id") or attrs.get("name") or "") for _, attrs in _Tags(token.content).found]
+        names += re.findall(r"(?m)^\(([^()\s]+)\)=$", token.content)  # MyST
+    return {_plainly(name) for name in names if name}
+
+
+def _plainly(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def pictures_with_words(one: Source) -> Found:
+    """A picture in Markdown or HTML has a text for those who do not see it (alt="" says that it only adorns)."""
+    for at, token in one.tokens:
+        if token.type == "image" and not token.content.strip():
+            yield at, f"a picture without words: {str(token.attrGet('src'))[:60]}"
+    pictures = [(at, attrs) for at, tag, attrs in _html(one) if tag == "img"]
+    pictures += [(at, attrs) for at, text in one.shown if "<img" in text
+                 for tag, attrs in _Tags(text).found if tag == "img"]  # fmt: skip
+    for at, attrs in pictures:
+        if "alt" not in attrs:
+            yield at, f"a picture without words: {str(attrs.get('src', ''))[:60] or '<img>'}"
+
+
+def steady_headings(one: Source) -> Found:
+    """Below a heading of one level comes the next level, and none is left out."""
+    last = 0
+    for at, token in one.tokens:
+        if token.type == "heading_open":
+            level = int(token.tag[1:])
+            if last and level > last + 1:
+                yield at, f"a heading of level {level} follows one of level {last}"
+            last = level
+
+
+class Check(NamedTuple):
+    """A row: what is asked, in a word for the command line, and what answers."""
+
+    name: str
+    what: str
+    find: Callable[[Source], Found]
+
+
+CHECKS = (
+    Check("text", "out of step with its Jupytext text", in_step),
+    Check("order", "cells run out of order", run_in_order),
+    Check("ids", "missing or doubled ids of cells", identified),
+    Check("paths", "paths of one computer", portable),
+    Check("secrets", "tokens and keys", no_secrets),
+    Check("size", "outputs of more than a megabyte", small_outputs),
+    Check("links", "links to files and headings that are not there", living_links),
+    Check("pictures", "pictures without words", pictures_with_words),
+    Check("headings", "headings that leave out a level", steady_headings),
+)
+OUTPUTS = "outputs"  # the run, and what it shows
+NAMES = (OUTPUTS, *(check.name for check in CHECKS))

@@ -35,7 +35,12 @@ def parse(argv: list[str]) -> argparse.Namespace:
     for name, what in (("--only", "these checks alone (--rules lists them)"), ("--skip", "not these checks")):
         parser.add_argument(name, action="append", default=[], metavar="CHECK,...", help=what)
     parser.add_argument("--timeout", type=_positive, default=300, metavar="S", help="seconds a cell may take (300)")
-    parser.add_argument("--kernel", metavar="NAME", help="a registered kernel (default: the Python that runs this)")
+    kernel = "a registered kernel (default: the Python that runs this); a second one is compared with the first"
+    parser.add_argument("--kernel", action="append", default=[], metavar="NAME", help=kernel)
+    also = "run all again with this in the place of an import, as `import torch as engine`, and compare the two"
+    parser.add_argument("--also", metavar="LINE", help=also)
+    only = "the tag of cells that the second run leaves out (one-world)"
+    parser.add_argument("--first-only", metavar="TAG", default="one-world", help=only)
     parser.add_argument("--jobs", type=_positive, default=2, metavar="N", help="notebooks side by side (2)")
     parser.add_argument("--sanitize-with", metavar="FILE", help="more masks, in the format of nbval's file")
     what = "print the checks, what is masked, and how pictures are compared"

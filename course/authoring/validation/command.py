@@ -11,6 +11,7 @@ from course.authoring.validation.comparing import HOW
 from course.authoring.validation.judging import How, Verdict, judge, updated
 from course.authoring.validation.masks import Mask, read
 from course.authoring.validation.sources import CHECKS, NAMES, OUTPUTS
+from course.authoring.validation.worlds import WORLDS, read_line
 from course.base.environment import Problem
 from course.base.files import write_atomically
 
@@ -18,7 +19,7 @@ from course.base.files import write_atomically
 def run(options: argparse.Namespace) -> int:
     """Validate what the options name; the exit code."""
     try:
-        how = How(options.timeout, options.kernel, read(options.sanitize_with), _asked(options))
+        how = how_of(options)
         if options.rules:
             print(rules(how.masks))
         paths = notebooks(options.path)
@@ -45,12 +46,20 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _asked(options: argparse.Namespace) -> frozenset[str]:
-    """The checks that the command line leaves. Raises Problem."""
+def how_of(options: argparse.Namespace) -> How:
+    """What the options ask of each notebook. Raises Problem."""
+    also = read_line(options.also) if options.also else None
+    two = also is not None or len(options.kernel) == 2
+    names = (*NAMES, WORLDS) if two else NAMES
     only, skip = ([name for given in some for name in given.split(",")] for some in (options.only, options.skip))
-    if unknown := {*only, *skip} - {*NAMES}:
-        raise Problem(f"There is no check {min(unknown)!r}. There are {', '.join(NAMES)}.")
-    return frozenset(only or NAMES) - frozenset(skip)
+    if unknown := {*only, *skip} - {*names}:
+        aside = " (which needs --also, or --kernel twice)" * (WORLDS in unknown)
+        raise Problem(f"There is no check {min(unknown)!r}{aside}. There are {', '.join(names)}.")
+    if len(options.kernel) > 2:
+        raise Problem("There are two worlds at most: --kernel twice, and no more.")
+    checks = frozenset(only or names) - frozenset(skip)
+    kernels, masks = tuple(options.kernel or [None]), read(options.sanitize_with)
+    return How(options.timeout, kernels, masks, checks, also, options.first_only)
 
 
 def _store(verdict: Verdict, options: argparse.Namespace) -> None:
@@ -69,7 +78,8 @@ def rules(masks: tuple[Mask, ...]) -> str:
     """What is masked and how the rest is compared, in words and patterns."""
     masked = [f"masked: {mask.what}\n  {mask.pattern}\n  -> {mask.replacement}" for mask in masks]
     looked = [f"{check.name}: {check.what}" for check in CHECKS]
-    return "\n".join([*masked, HOW, f"{OUTPUTS}: not what is stored", *looked])
+    ran = [f"{OUTPUTS}: not what is stored", f"{WORLDS}: not the same in both (--also, --kernel twice)"]
+    return "\n".join([*masked, HOW, *ran, *looked])
 
 
 def notebooks(given: list[str]) -> list[Path]:

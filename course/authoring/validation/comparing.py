@@ -27,19 +27,29 @@ widgets: by the text beside them; tracebacks: by type and message
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def differences(stored: list[NotebookNode], new: list[NotebookNode], masks: tuple[Mask, ...]) -> list[str]:
-    """What differs, each as a text with a diff; empty where the outputs are the same."""
+STORED = ("stored", "new")
+
+
+def differences(
+    stored: list[NotebookNode], new: list[NotebookNode], masks: tuple[Mask, ...], names: tuple[str, str] = STORED
+) -> list[str]:
+    """What differs, each as a text with a diff; empty where the outputs are the same. `names`: of the two."""
+    gone, come = (
+        ("is no longer there", "is not stored")
+        if names == STORED
+        else (f"is not there with {n}" for n in reversed(names))
+    )
     ours, theirs = _parts(stored, masks), _parts(new, masks)
     found = []
     for number in range(max(len(ours), len(theirs))):
         if number >= len(theirs):
-            found.append(_difference(f"{ours[number][0]} is no longer there", ours[number][1], ""))
+            found.append(_difference(f"{ours[number][0]} {gone}", ours[number][1], "", names))
         elif number >= len(ours):
-            found.append(_difference(f"{theirs[number][0]} is not stored", "", theirs[number][1]))
+            found.append(_difference(f"{theirs[number][0]} {come}", "", theirs[number][1], names))
         elif ours[number][0] != theirs[number][0]:
             found.append(f"{ours[number][0]} became {theirs[number][0]}")
         elif not same(ours[number][0], ours[number][1], theirs[number][1]):
-            found.append(_difference(f"{ours[number][0]} differs", ours[number][1], theirs[number][1]))
+            found.append(_difference(f"{ours[number][0]} differs", ours[number][1], theirs[number][1], names))
     return found
 
 
@@ -112,12 +122,12 @@ def _elements(svg: str) -> list[tuple[str, str]]:
     return [(str(element.tag), (element.text or "").strip()) for element in root.iter()]
 
 
-def _difference(what: str, stored: str, new: str) -> str:
+def _difference(what: str, stored: str, new: str, names: tuple[str, str]) -> str:
     if what.startswith("image/") and not what.startswith("image/svg"):
         return what
-    return "\n".join([what, *diff(stored.splitlines(), new.splitlines())])
+    return "\n".join([what, *diff(stored.splitlines(), new.splitlines(), names)])
 
 
-def diff(stored: Iterable[str], new: Iterable[str]) -> list[str]:
+def diff(stored: Iterable[str], new: Iterable[str], names: tuple[str, str]) -> list[str]:
     """A unified diff without its file names."""
-    return list(difflib.unified_diff(list(stored), list(new), "stored", "new", lineterm="", n=2))
+    return list(difflib.unified_diff(list(stored), list(new), *names, lineterm="", n=2))

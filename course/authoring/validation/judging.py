@@ -15,15 +15,18 @@ from course.authoring.validation.comparing import differences
 from course.authoring.validation.masks import Mask
 from course.authoring.validation.running import Run, run
 from course.authoring.validation.sources import CHECKS, OUTPUTS, Source
+from course.authoring.validation.worlds import WORLDS, Line, between, missing, with_line
 
 
 class How(NamedTuple):
     """What is asked of each notebook."""
 
     timeout: int
-    kernel: str | None
+    kernels: tuple[str | None, ...]  # the second one is for the second world
     masks: tuple[Mask, ...]
-    checks: frozenset[str]  # by name; OUTPUTS is the run
+    checks: frozenset[str]  # by name; OUTPUTS and WORLDS are what needs a run
+    also: Line | None = None  # the second world's import
+    first_only: str = ""  # the tag of cells that the second world leaves out
 
 
 class Finding(NamedTuple):
@@ -74,19 +77,21 @@ def judge(path: Path, how: How) -> Verdict:
             for at, says in check.find(source):
                 place = ("the notebook", None) if at is None else places[at]
                 verdict.findings.append(Finding(*place, says, check.name))
-    if OUTPUTS in how.checks:
-        _run(stored, how, verdict, places)
+    if {OUTPUTS, WORLDS} & how.checks:
+        language = stored.metadata.get("kernelspec", {}).get("language", "python")
+        if how.kernels[0] is None and language != "python":
+            verdict.broken = f"its language is {language}: say which kernel, by --kernel"
+        else:
+            _run(stored, how, verdict, places)
+            if WORLDS in how.checks and not verdict.broken:
+                _run_again(stored, how, verdict, places)
     return verdict
 
 
 def _run(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[str, int | None]]) -> None:
-    language = stored.metadata.get("kernelspec", {}).get("language", "python")
-    if not how.kernel and language != "python":
-        verdict.broken = f"its language is {language}: say which kernel, by --kernel"
-        return
     marks = {i: _marks(cell) for i, cell in enumerate(stored.cells) if cell.cell_type == "code"}
     skipped = {index for index, found in marks.items() if found.get("skip")}
-    done = run(stored, verdict.path, how.timeout, how.kernel, skipped)
+    done = run(stored, verdict.path, how.timeout, how.kernels[0], skipped)
     verdict.new = done.notebook
     for index, found in marks.items():
         cell, place = stored.cells[index], places[index]
@@ -96,12 +101,35 @@ def _run(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[st
             if index == done.stopped:
                 verdict.broken = f"{place[0]}: {done.why}; the cells from there on have not been compared"
             continue
-        if index not in skipped and cell.source.strip():
+        if index not in skipped and cell.source.strip() and OUTPUTS in how.checks:
             wrong = _failure(index, done, found, how.timeout)
             if not wrong and found.get("check") is not False:
                 wrong = differences(cell.outputs, done.notebook.cells[index].outputs, how.masks)
                 verdict.differing += [index] * bool(wrong)
             verdict.findings += [Finding(*place, says) for says in wrong]
+
+
+def _run_again(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[str, int | None]]) -> None:
+    """In the second world; it is compared with the first, and not with what is stored."""
+    assert verdict.new is not None
+    second = with_line(stored, how.also) if how.also else stored
+    if second is None:  # without that import there is one world
+        return
+    name = f"import {how.also.new} as {how.also.name}" if how.also else str(how.kernels[-1])
+    names = (str(how.kernels[0]) if how.kernels[0] and not how.also else "the first", name)
+    marks = {i: _marks(cell) for i, cell in enumerate(stored.cells) if cell.cell_type == "code"}
+    left_out = {i for i, found in marks.items() if found.get("skip")}
+    left_out |= {i for i in marks if how.first_only in stored.cells[i].metadata.get("tags", [])}
+    done = run(second, verdict.path, how.timeout, how.kernels[-1], left_out)
+    if lacks := missing(verdict.new, done.notebook):
+        verdict.broken = f"with {name}: {lacks}"
+        return
+    for index in [i for i, found in marks.items() if i not in left_out and found.get("check") is not False]:
+        if done.stopped is not None and index >= done.stopped:
+            verdict.broken = f"{places[index][0]}: with {name} {done.why}"
+            return
+        wrong = between(verdict.new.cells[index], done.notebook.cells[index], how.masks, names)
+        verdict.findings += [Finding(*places[index], says, WORLDS) for says in wrong]
 
 
 def read(path: Path) -> tuple[dict[str, Any], NotebookNode]:

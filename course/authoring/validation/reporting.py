@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 from course.authoring.validation.judging import Finding, Verdict
 from course.authoring.validation.sources import OUTPUTS
+from course.authoring.validation.worlds import WORLDS
 
 
 def shown(verdict: Verdict) -> str:
@@ -27,6 +28,8 @@ def _state(verdict: Verdict) -> str:
         return "could not run"
     if _differing(verdict):
         return "differs"
+    if any(finding.check == WORLDS for finding in verdict.findings):
+        return "differs between the two"
     if verdict.findings:
         return "has faults"
     return "as stored" if verdict.new else "without faults"
@@ -36,8 +39,12 @@ def _differing(verdict: Verdict) -> int:
     return len({finding.cell for finding in verdict.findings if finding.check == OUTPUTS})
 
 
+def _between(verdict: Verdict) -> int:
+    return len({finding.cell for finding in verdict.findings if finding.check == WORLDS})
+
+
 def _faults(verdict: Verdict) -> int:
-    return sum(finding.check != OUTPUTS for finding in verdict.findings)
+    return sum(finding.check not in (OUTPUTS, WORLDS) for finding in verdict.findings)
 
 
 def _in_text(verdict: Verdict, finding: Finding) -> str:
@@ -53,13 +60,14 @@ def relative(path: Path) -> str:
 def last_line(verdicts: list[Verdict]) -> str:
     """The verdict on all of them."""
     broken = sum(bool(one.broken) for one in verdicts)
-    found, faults = sum(map(_differing, verdicts)), sum(map(_faults, verdicts))
+    found, faults, between = (sum(map(count, verdicts)) for count in (_differing, _faults, _between))
     of = f"{_count(sum(one.cells for one in verdicts), 'cell')} of {_count(len(verdicts), 'notebook')}"
     exempt = sum(len(one.exempt) for one in verdicts)
     aside = f", {exempt} exempt" if exempt else ""
-    if not broken and not found and not faults:
+    if not broken and not found and not faults and not between:
         return f"{'All as stored' if all(one.new for one in verdicts) else 'No faults'}: {of}{aside}."
     parts = [f"{_count(found, 'cell')} differ{'s' * (found == 1)}"] * bool(found)
+    parts += [f"{_count(between, 'cell')} differ{'s' * (between == 1)} between the two"] * bool(between)
     parts += [_count(faults, "fault")] * bool(faults)
     parts += [f"{_count(broken, 'notebook')} could not run"] * bool(broken)
     return f"FAILED: {', '.join(parts)}; {of}{aside}."

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import subprocess
+import sys
 from xml.etree import ElementTree
 
 import nbformat
@@ -20,6 +21,7 @@ Image = pytest.importorskip("PIL.Image")
 
 from course.authoring.validation.comparing import differences, same  # noqa: E402  once it is known that nbval is there
 from course.authoring.validation.masks import MASKS, apply  # noqa: E402
+from course.authoring.validation.worlds import read_line, with_line  # noqa: E402
 
 
 def text(words, name="stdout"):
@@ -319,6 +321,89 @@ def test_faults_and_differences_are_told_together_and_each_check_can_be_left_out
     assert main(["a.ipynb", "--only", "pictures", "--skip", "pictures"]) == 0
     assert main(["a.ipynb", "--skip", "picture"]) == 2
     assert "There is no check 'picture'. There are outputs, text, " in capsys.readouterr().out
+
+
+# --- Two worlds
+
+
+@pytest.mark.parametrize(
+    ("sources", "line", "expected"),
+    [
+        (["import engine"], "import torch as engine", ["import torch as engine"]),
+        (["a\n    import engine  # c", "from engine.nn import functional as F"], "import torch as engine",
+         ["a\n    import torch as engine  # c", "from torch.nn import functional as F"]),
+        (["import numpy as np", "import numpy.linalg as la; numpy = 1"], "import cupy as np",
+         ["import cupy as np", "import cupy.linalg as la; numpy = 1"]),
+        (["import math", "from math import pi\nimport mathematics"], "import cmath as math",
+         ["import cmath as math", "from cmath import pi\nimport mathematics"]),
+        (["import torch as engine"], "import torch as engine", None),
+        (["engine = 1  # import engine", "import engineering"], "import torch as engine", None),
+    ],
+)  # fmt: skip
+def test_an_import_comes_from_the_other_module(sources, line, expected):
+    nb = new_notebook(cells=[code(source) for source in sources])
+    new = with_line(nb, read_line(line))
+    assert (new and [cell.source for cell in new.cells]) == expected
+    assert [cell.source for cell in nb.cells] == sources
+
+
+def test_two_imports_are_compared_with_each_other(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.py").write_text("half = 0.5\ndef fail(): raise ValueError('no\\nline of one')\n")
+    (tmp_path / "two.py").write_text("half = 0.50\ndef fail(): raise ValueError('no\\nline of two')\n")
+    cells = [
+        code("import one", text("not what it shows\n")),
+        code("one.half", new_output("execute_result", {"text/plain": "0.5"})),
+        code("one.fail()", tags=["raises-exception"]),
+        code("print(one.__name__)", text("one\n")),
+        code("one.extra = 1", tags=["one-world"]),
+        code("import sys; print(one.__name__, file=sys.stderr)"),
+        code("print(one.__name__)", tags=["nbval-ignore-output"], exempt="to be left out"),
+        code("one.extra", new_output("execute_result", {"text/plain": "1"})),
+    ]
+    save(tmp_path / "a.ipynb", *cells)
+    save(tmp_path / "b.ipynb", code("print(1)"))
+    assert main([".", "--only", "worlds", "--also", "import two as one"]) == 1
+    said = capsys.readouterr().out
+    assert re.findall(r"(?m)^  (\[\d\]): worlds: (.*)", said) == [
+        ("[4]", "stdout differs"), ("[8]", "text/plain became error")
+    ]  # fmt: skip
+    assert "    --- the first\n    +++ import two as one\n    @@ -1 +1 @@\n    -one\n    +two\n" in said
+    assert said.splitlines()[-1] == "FAILED: 2 cells differ between the two; 9 cells of 2 notebooks, 1 exempt."
+    # Without the second world nothing but what is stored counts, and a world that is not there could not run.
+    assert main(["a.ipynb", "--only", "outputs"]) == 1
+    assert main(["a.ipynb", "--only", "worlds", "--also", "import no_such as one"]) == 2
+    assert "with import no_such as one: ModuleNotFoundError: No module named 'no_such'" in capsys.readouterr().out
+
+
+def test_two_kernels_are_compared_with_each_other(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    for name in ("first_kernel", "second_kernel"):
+        folder = tmp_path / "jupyter/kernels" / name
+        folder.mkdir(parents=True)
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
+        spec = {"argv": argv, "display_name": name, "language": "python", "env": {"WORLD": name}}
+        (folder / "kernel.json").write_text(json.dumps(spec))
+    save(tmp_path / "a.ipynb", code("import os; print(os.environ['WORLD'])", text("first_kernel\n")), code("print(1)"))
+    assert main(["a.ipynb", "--skip", "outputs", "--kernel", "first_kernel", "--kernel", "second_kernel"]) == 1
+    said = capsys.readouterr().out
+    assert "[1]: worlds: stdout differs\n    --- first_kernel\n    +++ second_kernel\n" in said
+    assert said.splitlines()[-1] == "FAILED: 1 cell differs between the two; 2 cells of 1 notebook."
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--also", "torch"], "--also takes a line such as `import torch as engine`, and not 'torch'."),
+        (["--also", "from a import b"], "--also takes a line"),
+        (["--only", "worlds"], "There is no check 'worlds' (which needs --also, or --kernel twice)."),
+        (["--kernel", "a", "--kernel", "b", "--kernel", "c"], "There are two worlds at most"),
+    ],
+)
+def test_what_is_no_second_world_is_told(options, says, capsys):
+    assert main([".", *options]) == 2
+    assert says in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("folder", ["notebooks", "exercises", "solutions"])

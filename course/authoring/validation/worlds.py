@@ -1,0 +1,77 @@
+"""The same notebook in two worlds: with another import, with another kernel. What they show is compared."""
+
+import ast
+import copy
+import re
+from typing import NamedTuple
+
+from nbformat import NotebookNode
+
+from course.authoring.validation.comparing import differences
+from course.authoring.validation.masks import Mask
+from course.base.environment import Problem
+
+WORLDS = "worlds"
+
+
+class Line(NamedTuple):
+    """`import NEW as NAME`: what stands for NAME is to come from NEW."""
+
+    new: str
+    name: str
+
+
+def read_line(text: str) -> Line:
+    """The line that takes an import's place. Raises Problem where it is none."""
+    try:
+        (statement,) = ast.parse(text.strip()).body
+    except (SyntaxError, ValueError):
+        statement = None
+    if isinstance(statement, ast.Import) and len(statement.names) == 1:
+        alias = statement.names[0]
+        if alias.asname or "." not in alias.name:
+            return Line(alias.name, alias.asname or alias.name)
+    raise Problem(f"--also takes a line such as `import torch as engine`, and not {text!r}.")
+
+
+def with_line(notebook: NotebookNode, line: Line) -> NotebookNode | None:
+    """A copy whose imports of the module that stands for the line's name come from the other one; None without any."""
+    new, changed = copy.deepcopy(notebook), False
+    code = [cell for cell in new.cells if cell.cell_type == "code"]
+    name = re.escape(line.name)
+    named = rf"(?m)^(\s*)import (?:([\w.]+) as {name}|{name})(?=\s*(?:#|;|$))"
+    olds = {found[2] or line.name for cell in code for found in re.finditer(named, cell.source)} - {line.new}
+    for cell in code:
+        source = re.sub(named, rf"\1import {line.new} as {line.name}", cell.source)
+        for old in olds:
+            source = re.sub(rf"(?m)^(\s*)(import|from) {re.escape(old)}(?=\.\w| )", rf"\1\2 {line.new}", source)
+        changed |= source != cell.source
+        cell.source = source
+    return new if changed else None
+
+
+def between(one: NotebookNode, other: NotebookNode, masks: tuple[Mask, ...], names: tuple[str, str]) -> list[str]:
+    """What two runs of a cell show differently. Errors are compared by type and the first line of what they say."""
+    return differences(_read(one), _read(other), masks, names)
+
+
+def _read(cell: NotebookNode) -> list[NotebookNode]:
+    kept = [o for o in copy.deepcopy(cell.outputs) if o.output_type != "stream" or o.name == "stdout"]
+    for output in kept:
+        if output.output_type == "error":
+            output.evalue = output.evalue.partition("\n")[0]
+    return kept
+
+
+def missing(one: NotebookNode, other: NotebookNode) -> str:
+    """What the second world lacks: the import that fails there alone."""
+    for first, second in zip(one.cells, other.cells, strict=True):
+        ours, theirs = (_import_error(cell) for cell in (first, second))
+        if theirs and not ours:
+            return theirs
+    return ""
+
+
+def _import_error(cell: NotebookNode) -> str:
+    failed = [o for o in cell.get("outputs", []) if o.output_type == "error"]
+    return next((f"{o.ename}: {o.evalue}" for o in failed if o.ename in ("ImportError", "ModuleNotFoundError")), "")

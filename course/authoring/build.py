@@ -22,6 +22,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from course.authoring.quotes import with_lines
+from course.authoring.validation.texts import unmarked
 from course.base import folds
 from course.base.files import write_atomically
 from course.base.notebooks import METADATA, ROOT, TARGETS, UNATTENDED, Target, kernel_environment, lesson_folders
@@ -111,8 +112,9 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
     for cell in nb.cells:
         cell.source = folds.unfolded(cell.source) if cell.cell_type == "markdown" else cell.source
         # From the content, not the position: a cell put in between leaves the other cells' ids, and the diff, alone.
-        seen[cell.cell_type, cell.source] += 1
-        cell.id = _id(path.parent.name, cell.cell_type, cell.source, str(seen[cell.cell_type, cell.source]))
+        content = unmarked(cell.source) if cell.cell_type == "markdown" else cell.source
+        seen[cell.cell_type, content] += 1
+        cell.id = _id(path.parent.name, cell.cell_type, content, str(seen[cell.cell_type, content]))
     # Through JSON and back: the order of keys is then the one that a notebook read from disk has.
     return nbformat.reads(nbformat.writes(nb), as_version=4), lines
 
@@ -135,7 +137,7 @@ def skeleton(job: Job) -> NotebookNode:
     for cell, line in zip(nb.cells, lines, strict=True):
         try:
             if cell.cell_type == "markdown":
-                cell.source = with_lines(cell.source, ROOT)
+                cell.source = with_lines(unmarked(cell.source), ROOT)
             if job.target.graded:
                 _add_grading(cell)
         except ValueError as error:

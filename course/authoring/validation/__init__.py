@@ -34,6 +34,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("path", nargs="*", help="notebooks, or folders of them")
     for name, what in (("--only", "these checks alone (--rules lists them)"), ("--skip", "not these checks")):
         parser.add_argument(name, action="append", default=[], metavar="CHECK,...", help=what)
+    texts = "tell of numbers in prose, too, that stand in no output (the check `numbers`)"
+    parser.add_argument("--texts", action="store_true", help=texts)
     parser.add_argument("--timeout", type=_positive, default=300, metavar="S", help="seconds a cell may take (300)")
     kernel = "a registered kernel (default: the Python that runs this); a second one is compared with the first"
     parser.add_argument("--kernel", action="append", default=[], metavar="NAME", help=kernel)

@@ -10,7 +10,7 @@ from course.authoring.validation import COULD_NOT_RUN, DIFFERENT, SAME, reportin
 from course.authoring.validation.comparing import HOW
 from course.authoring.validation.judging import How, Verdict, judge, updated
 from course.authoring.validation.masks import Mask, read
-from course.authoring.validation.sources import CHECKS, NAMES, OUTPUTS
+from course.authoring.validation.table import CHECKS, NAMES, NUMBERS, OUTPUTS
 from course.authoring.validation.worlds import WORLDS, read_line
 from course.base.environment import Problem
 from course.base.files import write_atomically
@@ -57,7 +57,8 @@ def how_of(options: argparse.Namespace) -> How:
         raise Problem(f"There is no check {min(unknown)!r}{aside}. There are {', '.join(names)}.")
     if len(options.kernel) > 2:
         raise Problem("There are two worlds at most: --kernel twice, and no more.")
-    checks = frozenset(only or names) - frozenset(skip)
+    usual = [name for name in names if name != NUMBERS or options.texts]
+    checks = frozenset([*(only or usual), *[NUMBERS] * options.texts]) - frozenset(skip)
     kernels, masks = tuple(options.kernel or [None]), read(options.sanitize_with)
     return How(options.timeout, kernels, masks, checks, also, options.first_only)
 

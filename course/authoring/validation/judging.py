@@ -14,7 +14,8 @@ from nbval.plugin import find_comment_markers, find_metadata_tags
 from course.authoring.validation.comparing import differences
 from course.authoring.validation.masks import Mask
 from course.authoring.validation.running import Run, run
-from course.authoring.validation.sources import CHECKS, OUTPUTS, Source
+from course.authoring.validation.sources import Source, TextLine
+from course.authoring.validation.table import CHECKS, OUTPUTS
 from course.authoring.validation.worlds import WORLDS, Line, between, missing, with_line
 
 
@@ -75,7 +76,9 @@ def judge(path: Path, how: How) -> Verdict:
     for check in CHECKS:
         if check.name in how.checks:
             for at, says in check.find(source):
-                place = ("the notebook", None) if at is None else places[at]
+                place = ("the text" if isinstance(at, TextLine) else "the notebook", at or None)
+                if at is not None and not isinstance(at, TextLine):
+                    place = places[at]
                 verdict.findings.append(Finding(*place, says, check.name))
     if {OUTPUTS, WORLDS} & how.checks:
         language = stored.metadata.get("kernelspec", {}).get("language", "python")

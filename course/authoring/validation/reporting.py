@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from course.authoring.validation.judging import Finding, Verdict
-from course.authoring.validation.sources import OUTPUTS
+from course.authoring.validation.table import OUTPUTS
 from course.authoring.validation.worlds import WORLDS
 
 

@@ -21,8 +21,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 Found = Iterator[tuple[int | None, str]]
+
+
+class TextLine(int):
+    """In the place of a cell's place: a line of the text that is paired with the notebook; 0 where that is unknown."""
+
+
 MEGABYTE = 1_000_000
-_MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
+MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 
 
 class Source:
@@ -39,7 +45,7 @@ class Source:
     @cached_property
     def tokens(self) -> list[tuple[int, Token]]:
         """Everything in the Markdown cells, with the place of its cell."""
-        return [(at, token) for at, source in self.of("markdown") for token in _flat(_MARKDOWN.parse(source))]
+        return [(at, token) for at, source in self.of("markdown") for token in _flat(MARKDOWN.parse(source))]
 
     @cached_property
     def shown(self) -> list[tuple[int, str]]:
@@ -48,7 +54,7 @@ class Source:
             (at, text)
             for at, cell in enumerate(self.cells)
             for output in cell.get("outputs", [])
-            for text in _texts(output)
+            for text in texts_of(output)
         ]
 
 
@@ -63,7 +69,7 @@ def _flat(tokens: list[Token]) -> Iterator[Token]:
         yield from token.children or ()
 
 
-def _texts(output: dict[str, Any]) -> Iterator[str]:
+def texts_of(output: dict[str, Any]) -> Iterator[str]:
     if "text" in output:
         yield joined(output["text"])
     yield joined(output.get("evalue", ""))
@@ -242,7 +248,7 @@ def _anchors(target: Path, one: Source) -> set[str] | None:
             cells = json.loads(target.read_text(encoding="utf-8"))["cells"]
             tokens = [token for _, token in Source(target, {"cells": cells}, None).tokens]
         elif target.suffix == ".md":
-            tokens = list(_flat(_MARKDOWN.parse(target.read_text(encoding="utf-8"))))
+            tokens = list(_flat(MARKDOWN.parse(target.read_text(encoding="utf-8"))))
         else:
             return None
     except (OSError, ValueError, LookupError, TypeError):
@@ -294,7 +300,7 @@ class Check(NamedTuple):
     find: Callable[[Source], Found]
 
 
-CHECKS = (
+SOURCES = (
     Check("text", "out of step with its Jupytext text", in_step),
     Check("order", "cells run out of order", run_in_order),
     Check("ids", "missing or doubled ids of cells", identified),
@@ -305,5 +311,3 @@ CHECKS = (
     Check("pictures", "pictures without words", pictures_with_words),
     Check("headings", "headings that leave out a level", steady_headings),
 )
-OUTPUTS = "outputs"  # the run, and what it shows
-NAMES = (OUTPUTS, *(check.name for check in CHECKS))

@@ -5,6 +5,7 @@ import base64
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -323,6 +324,63 @@ def test_faults_and_differences_are_told_together_and_each_check_can_be_left_out
     assert "There is no check 'picture'. There are outputs, text, " in capsys.readouterr().out
 
 
+# --- Numbers in prose
+
+SHOWN = [code("a = 1_500", text("loss 0.5774 after 48 steps, 62.4 %\n[1.5e-05 1,797]\n"))]
+
+
+@pytest.mark.parametrize(
+    ("prose", "expected"),
+    [
+        ("It takes 48 steps to 0.58, with 1,500 and 1797 pictures and 1.5e-05.", []),
+        ("It takes 47 steps to 0.57.", ["47", "0.57"]),
+        ("All of 62 are not 62.4, about 62 are, and 58 percent are, and 57 % not.", ["62", "57"]),
+        ("Nine, 9 and 10 are counted on fingers; 11 not.", ["11"]),
+        ("| a | b |\n|---|---|\n| 48 | 49 |\n\n- 0.578\n\n> 0.577", ["49", "0.578"]),
+        ("# The 99\n\n`99` and [99](a) and $99$ and ![99](b) and float99 and 99th and #99\n\n    99", []),
+        ("```\nx = 99\n```\n\nso 99, as in the code", []),
+        ("Lesson 12, lessons 13, 14 and 15, exercises 18.2 and 18.3, Python 3.11, line 42, since 2023.", []),
+        ("**Time** 55 minutes.", []),
+        ("In 2023 there were 2023 of them.", ["2023"]),
+        ("There are 31 of them.\n<!-- numbers: 31: counted by hand -->", []),
+        ("There are 31 of them, or 32 <!-- numbers: 31 -->", ["32"]),
+        ("There are 32.\n<!-- numbers: 32 1,024: 2^5, 2^10 -->", ["1,024 is marked, and does not stand there"]),
+        ("<p>99 in HTML</p>\n\nand 98", ["98"]),
+    ],
+)  # fmt: skip
+def test_a_number_in_prose_stands_in_an_output_or_is_marked(prose, expected, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "a.ipynb", *SHOWN, words(prose))
+    assert main(["a.ipynb", "--only", "numbers"]) == bool(expected)
+    found = re.findall(r"cell 2: numbers: (.*)", capsys.readouterr().out)
+    assert [says.partition(" stands in no output")[0] for says in found] == expected
+    assert main(["a.ipynb", "--skip", "outputs,links,pictures"]) == 0  # unless it is asked for
+    assert main(["a.ipynb", "--skip", "outputs,links,pictures", "--texts"]) == bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "found"),
+    [
+        ("the machine says 15", "the machine says 16", "16"),
+        ("about -2.056", "about -2.057", "2.057"),
+        ("else, near 0.838", "else, near 0.839", "0.839"),
+    ],
+)
+def test_a_wrong_number_in_a_lesson_is_found_in_its_text(right, wrong, found, tmp_path, monkeypatch, capsys):
+    lesson = "course/lessons/04_autograd/lesson.md"
+    for name in ("notebooks/04_autograd.ipynb", lesson, "jupytext.toml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / lesson
+    text = path.read_text(encoding="utf-8")
+    assert right in text
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
+    assert main(["notebooks", "--only", "numbers"]) == 1
+    line = text[: text.index(right)].count("\n") + 1
+    assert f"the text ({lesson}:{line}): numbers: {found} stands in no output" in capsys.readouterr().out
+
+
 # --- Two worlds
 
 
@@ -409,7 +467,8 @@ def test_what_is_no_second_world_is_told(options, says, capsys):
 @pytest.mark.parametrize("folder", ["notebooks", "exercises", "solutions"])
 def test_the_course_s_own_notebooks_have_no_faults(folder, capsys):
     # Their build puts cells beside those of the text, and compares the two itself.
-    assert main([str(ROOT / folder), "--skip", "outputs,text"]) == 0, capsys.readouterr().out
+    asked = ["--texts"] if folder == "notebooks" else []
+    assert main([str(ROOT / folder), "--skip", "outputs,text", *asked]) == 0, capsys.readouterr().out
 
 
 def test_the_rules_are_printed(capsys):

@@ -1,0 +1,142 @@
+"""Numbers in the prose of a notebook that stand in no output near by, nor in the code there.
+
+Prose is what paragraphs, lists and tables say: no headings, links, code, formulas. Decimals count, and whole numbers
+above ten. Near are five cells of code above and five below: in a whole lesson most small numbers stand somewhere. A
+number that is right and is not shown there is marked, in a comment of its Markdown cell that says why:
+
+    <!-- numbers: 2023 0.058: by PyTorch's documentation -->
+
+Where Jupytext pairs the notebook with a text, the text is read, so that a build may leave the comments out.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jupytext
+from jupytext.config import load_jupytext_config
+from markdown_it.token import Token
+
+from course.authoring.validation.sources import MARKDOWN, Found, Source, TextLine, joined, texts_of
+
+MARK = re.compile(r"(?:\n|[ \t])*<!-- numbers:(?P<numbers>[ \d.,e+-]+)(?::[^>]*)?-->", re.IGNORECASE)
+LEAST = 10  # what is no larger is counted on fingers
+REACH = 5  # cells of code, above and below
+_DIGITS = r"(?<![\w.#])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|\.\d)"
+_NUMBER = re.compile(rf"{_DIGITS}(?P<percent>\s?(?:%|percent))?")
+_KNOWN = re.compile(r"(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?(?:e[+-]?\d+)?", re.IGNORECASE)
+# What leads elsewhere, and is no result: parts of this and other texts, versions, years, how long to read.
+_ELSEWHERE = re.compile(
+    r"\b(?:(?:lessons?|exercises?|chapters?|sections?|figures?|tables?|pages?|lines?|cells?|versions?|python|pytorch)"
+    r"\s+\d[\d.]*(?:(?:,|,? and|,? or|,? to|–|-)\s*\d[\d.]*)*"
+    r"|(?:since|before|in|until|after|of|from)\s+(?:19|20)\d\d\b|time:?\s+\d+ minutes)",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(r"\b(?:about|some|nearly|roughly|around|almost|approximately|over|under) $|~\s?$", re.IGNORECASE)
+
+
+def unmarked(source: str) -> str:
+    """A Markdown cell as a build leaves it: without its marks."""
+    return MARK.sub("", source)
+
+
+def numbers_shown(one: Source) -> Found:
+    """Each number in the prose stands in an output or in the code near by, or is marked; each mark has its number."""
+    shown = [{_value(number) for text in texts for number in _KNOWN.findall(text)} for texts in _shown(one)]
+    for place, above, source in _prose(one):
+        known = set[float]().union(*shown[max(0, above - REACH) : above + REACH])
+        marked = [number for mark in MARK.finditer(source) for number in re.findall(_DIGITS, mark["numbers"])]
+        marks = {_value(number): number for number in marked}
+        said = set()
+        for line, before, number, percent in _numbers(unmarked(source)):
+            value = _value(number)
+            said.add(value)
+            if value not in marks and not _stands(number, value, known, percent, bool(_ABOUT.search(before))):
+                at = TextLine(place + line) if isinstance(place, TextLine) and place else place
+                yield at, f"{number} stands in no output near by: ...{before[-40:]}{number}"
+        for value in marks.keys() - said:
+            yield place, f"{marks[value]} is marked, and does not stand there"
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", "").replace("_", ""))
+
+
+def _stands(number: str, value: float, known: set[float], percent: bool, about: bool) -> bool:
+    """Whether a number of the outputs is this one, rounded as the prose has it."""
+    decimals = re.fullmatch(r"[\d,]+\.(\d+)", number)
+    if value in known or (percent and any(round(100 * one, 9) == value for one in known)):
+        return True
+    if "e" in number or not (decimals or about or percent):
+        return False
+    half = 0.5000001 * 10 ** -len(decimals[1] if decimals else "")
+    return any(abs(one - value) <= half or (percent and abs(100 * one - value) <= half) for one in known)
+
+
+def _shown(one: Source) -> list[list[str]]:
+    """Of each cell of code its source, its outputs, and the code in the Markdown below it."""
+    found: list[list[str]] = []
+    for cell in one.cells:
+        if cell["cell_type"] == "code":
+            outputs = cell.get("outputs", [])
+            found.append([joined(cell["source"]), *(text for output in outputs for text in texts_of(output))])
+        elif cell["cell_type"] == "markdown":
+            tokens = MARKDOWN.parse(joined(cell["source"]))
+            if fences := [token.content for token in tokens if token.type in ("fence", "code_block")]:
+                found = found or [[]]
+                found[-1] += fences
+    return found
+
+
+def _prose(one: Source) -> Iterator[tuple[Any, int, str]]:
+    """The Markdown cells, with the line of the text where there is one, else with their place in the notebook.
+
+    And with the number of cells of code above.
+    """
+    if one.text is None:
+        kinds = [cell["cell_type"] for cell in one.cells]
+        yield from ((at, kinds[:at].count("code"), source) for at, source in one.of("markdown"))
+        return
+    path, how = one.text
+    try:
+        cells = jupytext.read(path, fmt=how, config=load_jupytext_config(str(one.path.resolve()))).cells
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except Exception:  # the check `text` tells of it
+        return
+    at = above = 0
+    for cell in cells:
+        own = cell.source.splitlines()
+        places = (n for n in range(at, len(lines) - len(own) + 1) if own and lines[n : n + len(own)] == own)
+        found = next(places, None)
+        at = at if found is None else found + len(own)
+        if cell.cell_type == "markdown":
+            yield TextLine(0 if found is None else found + 1), above, cell.source
+        above += cell.cell_type == "code"
+
+
+def _numbers(source: str) -> Iterator[tuple[int, str, str, bool]]:
+    """Of each number in a cell's prose the line, what stands before it, itself, and whether it is a percentage."""
+    tokens = MARKDOWN.parse(source)
+    lines = source.splitlines()
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if token.type != "inline" or (before and before.type == "heading_open"):
+            continue
+        text = _ELSEWHERE.sub(lambda m: re.sub(r"\d", "_", m[0]), re.sub(r"\$[^$]*\$", " ", _words(token)))
+        first, end = token.map or [0, len(lines)]
+        for match in _NUMBER.finditer(text):
+            number = match[0].removesuffix(match["percent"] or "")
+            if "." in number or "e" in number or _value(number) > LEAST:
+                there = (n for n in range(first, end) if re.search(rf"(?<!\d){re.escape(number)}", lines[n]))
+                yield next(there, first), text[: match.start()], number, bool(match["percent"])
+
+
+def _words(token: Token) -> str:
+    """What an inline token says in words: links, pictures and code left out."""
+    parts, inside = [], 0
+    for child in token.children or ():
+        inside += (child.type == "link_open") - (child.type == "link_close")
+        if child.type == "text" and not inside:
+            parts.append(child.content)
+        elif child.type in ("code_inline", "image", "softbreak", "hardbreak") or (child.type == "text" and inside):
+            parts.append(" ")
+    return "".join(parts)

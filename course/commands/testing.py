@@ -16,14 +16,16 @@ from course.base.notebooks import (
     nbval_command,
     with_workers,
 )
+from course.commands import changed
 
 HELP = """\
-usage: python -m course test [--deep | --failed | pytest's own arguments]
+usage: python -m course test [--changed | --deep | --failed | pytest's own arguments]
 
 Without arguments: the tests of the engine and the course, and every notebook run again and compared with what is
 stored in it.
-  --deep    what takes minutes, and what needs a browser: every figure, whole environments, rounds of grading
-  --failed  what failed the last time, and nothing else
+  --changed  of all these what can be reached from what differs from the branch `main`, in git or not yet
+  --deep     what takes minutes, and what needs a browser: every figure, whole environments, rounds of grading
+  --failed   what failed the last time, and nothing else
 With arguments of pytest's: pytest with these alone, say `python -m course test -k broadcast`.
 """
 # A file's tests and a notebook's cells build on each other: whole files go to a worker, in the order that
@@ -41,10 +43,16 @@ def main(argv: list[str]) -> int:
         return 0
     if not (ROOT / "tests" / "conftest.py").is_file():
         return lessons_alone(argv)
-    ensure("test", ["test", *argv])
-    if argv not in ([], ["--deep"], ["--failed"]):
+    ensure("dev" if argv == ["--changed"] else "test", ["test", *argv])  # ruff knows what imports what
+    if argv not in ([], ["--changed"], ["--deep"], ["--failed"]):
         return pytest(*argv)
-    if argv == ["--deep"]:
+    if argv == ["--changed"]:
+        choice = changed.choose(ROOT)
+        say(str(choice))
+        if not (choice.whole or choice.partly):
+            return 0
+        chosen = choice.arguments()
+    elif argv == ["--deep"]:
         chosen = DEEP
     else:
         chosen = ["tests", *nbval_command(ROOT)]
@@ -59,6 +67,9 @@ def main(argv: list[str]) -> int:
     code = pytest(*chosen, *spread)
     if argv == ["--failed"] and code == NOTHING_TO_RUN:
         say("Nothing failed the last time.")
+        return 0
+    if argv == ["--changed"] and code == NOTHING_TO_RUN:
+        say("No test names that.")
         return 0
     say(verdict(code))
     return code

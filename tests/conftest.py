@@ -26,10 +26,46 @@ def pytest_report_header():
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave out what needs a GPU where there is none; the header says so."""
+    """Leave out what needs a GPU where there is none, as the header says; give a browser a second chance."""
     left_out = {item for item in items if NO_GPU and item.get_closest_marker("gpu")}
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
+    if config.pluginmanager.hasplugin("rerunfailures"):
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(pytest.mark.flaky(reruns=1))
+    if hasattr(config, "workerinput") and hasattr(config, "cache"):
+        longest_first(items, config.cache.get(DURATIONS, {}).get(config.option.markexpr, {}))
+
+
+DURATIONS = "undertorch/durations"  # in pytest's cache: seconds a file, by what `-m` chose
+FLAKY = "undertorch/flaky"  # what passed in the last run, and not at once
+
+
+def longest_first(items, seconds):
+    """Let whole files go to the workers in the order of what they took the last time; one that is new is not the last.
+
+    Those of a browser come first and together: what they share ends with the first file that is of another folder.
+    """
+    longest = max(seconds.values(), default=0)
+    file = {item: item.nodeid.partition("::")[0] for item in items}
+    items.sort(key=lambda item: ("/browser/" not in file[item], -seconds.get(file[item], longest), file[item]))
+
+
+def remember(config, stats):
+    """Keep how long each file took, if it was run as a whole, and which tests passed only when they ran again."""
+    ran = [report for reports in stats.values() for report in reports if hasattr(report, "duration")]
+    failed = {report.nodeid for report in ran if report.outcome == "failed"}
+    config.cache.set(FLAKY, sorted({report.nodeid for report in stats.get("rerun", [])} - failed))
+    option = config.option
+    if option.keyword or option.lf or getattr(option, "partly", None) or any("::" in name for name in config.args):
+        return
+    seconds = Counter()
+    for report in ran:
+        seconds[report.nodeid.partition("::")[0]] += report.duration
+    kept = config.cache.get(DURATIONS, {})
+    kept[option.markexpr] = kept.get(option.markexpr, {}) | {file: round(taken, 1) for file, taken in seconds.items()}
+    config.cache.set(DURATIONS, kept)
 
 
 def pytest_collection_finish(session):
@@ -115,8 +151,10 @@ def pytest_configure():
         settings.load_profile("no clock")
 
 
-def pytest_terminal_summary(terminalreporter):
+def pytest_terminal_summary(terminalreporter, config):
     """Say what was left out, a line a reason, and in how many of the lessons' cells PyTorch printed the same."""
+    if hasattr(config, "cache"):
+        remember(config, terminalreporter.stats)
     skipped = terminalreporter.stats.get("skipped", [])
     for reason, count in Counter(why(report) for report in skipped).most_common():
         terminalreporter.write_line(f"{count} left out: {reason}")

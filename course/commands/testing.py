@@ -1,8 +1,12 @@
 """`python -m course test`: the tests of the engine and the course, and every notebook."""
 
+import importlib.util
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 from course.base.environment import Problem, ensure, say, workers
 from course.base.notebooks import (
@@ -19,13 +23,15 @@ from course.base.notebooks import (
 from course.commands import changed
 
 HELP = """\
-usage: python -m course test [--changed | --deep | --failed | pytest's own arguments]
+usage: python -m course test [--without-pytorch] [--changed | --deep | --failed | pytest's own arguments]
 
 Without arguments: the tests of the engine and the course, and every notebook run again and compared with what is
 stored in it.
   --changed  of all these what can be reached from what differs from the branch `main`, in git or not yet
-  --deep     what takes minutes, and what needs a browser: every figure, whole environments, rounds of grading
+  --deep     what takes minutes, and what needs a browser: every figure, whole environments, rounds of grading;
+             then all of the above once more without PyTorch
   --failed   what failed the last time, and nothing else
+  --without-pytorch  as if PyTorch were not installed
 With arguments of pytest's: pytest with these alone, say `python -m course test -k broadcast`.
 """
 # A file's tests and a notebook's cells build on each other: whole files go to a worker, in the order that
@@ -33,7 +39,9 @@ With arguments of pytest's: pytest with these alone, say `python -m course test 
 WHOLE_FILES = ["--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "1"]
 DEEP = ["tests", "-m", "slow or browser"]
 NOTHING_TO_RUN = 5  # pytest's exit code
-LAST_FAILED = ROOT / ".pytest_cache/v/cache/lastfailed"  # written by pytest
+CACHE = ROOT / ".pytest_cache"
+ALONE = "--without-pytorch"
+HIDES_PYTORCH = ROOT / "tests" / "without_pytorch"  # on the path of every Python
 
 
 def main(argv: list[str]) -> int:
@@ -43,35 +51,52 @@ def main(argv: list[str]) -> int:
         return 0
     if not (ROOT / "tests" / "conftest.py").is_file():
         return lessons_alone(argv)
-    ensure("dev" if argv == ["--changed"] else "test", ["test", *argv])  # ruff knows what imports what
+    ensure("dev" if "--changed" in argv else "test", ["test", *argv])  # ruff knows what imports what
+    alone = ALONE in argv
+    argv = [argument for argument in argv if argument != ALONE]
     if argv not in ([], ["--changed"], ["--deep"], ["--failed"]):
-        return pytest(*argv)
+        return pytest(*argv, alone=alone)
     if argv == ["--changed"]:
         choice = changed.choose(ROOT)
         say(str(choice))
-        if not (choice.whole or choice.partly):
-            return 0
-        chosen = choice.arguments()
-    elif argv == ["--deep"]:
-        chosen = DEEP
-    else:
-        chosen = ["tests", *nbval_command(ROOT)]
-        if not any(argument in EXECUTED for argument in chosen):
-            raise Problem(f"There is no notebook to run. Make them from their texts: {COMMAND} build")
+        return run(choice.arguments(), alone, nothing="No test names that.") if choice.whole or choice.partly else 0
     if argv == ["--failed"]:
         # A test of those that --deep runs may be among them.
-        chosen += ["-m", "", "--last-failed", "--last-failed-no-failures", "none"]
-    else:
-        LAST_FAILED.unlink(missing_ok=True)
+        again = ["-m", "", "--last-failed", "--last-failed-no-failures", "none"]
+        return run([*everything(), *again], alone, fresh=False, nothing="Nothing failed the last time.")
+    if argv == []:
+        return run(everything(), alone)
+    code = run(DEEP, alone)
+    if alone or importlib.util.find_spec("torch") is None:
+        return code
+    say("\nThe tests and every notebook, as if PyTorch were not installed:")
+    code_alone = run(everything(), alone=True)
+    if code:
+        say(verdict(code))  # the last line is not to say that all passed
+    return code or code_alone
+
+
+def everything() -> list[str]:
+    """The tests and every notebook, as pytest's arguments. Raises Problem where there is no notebook."""
+    chosen = ["tests", *nbval_command(ROOT)]
+    if not any(argument in EXECUTED for argument in chosen):
+        raise Problem(f"There is no notebook to run. Make them from their texts: {COMMAND} build")
+    return chosen
+
+
+def run(chosen: list[str], alone: bool, fresh: bool = True, nothing: str = "") -> int:
+    """Run these over the computer's cores and say what it comes to; what to say where there is nothing to run."""
+    if fresh:
+        remembered("cache/lastfailed", alone).unlink(missing_ok=True)
+    remembered("undertorch/flaky", alone).unlink(missing_ok=True)
     spread = ["-n", str(workers()), *WHOLE_FILES] if workers() > 1 else []
-    code = pytest(*chosen, *spread)
-    if argv == ["--failed"] and code == NOTHING_TO_RUN:
-        say("Nothing failed the last time.")
+    code = pytest(*chosen, *spread, alone=alone)
+    if nothing and code == NOTHING_TO_RUN:
+        say(nothing)
         return 0
-    if argv == ["--changed"] and code == NOTHING_TO_RUN:
-        say("No test names that.")
-        return 0
-    say(verdict(code))
+    for test in recalled("undertorch/flaky", alone):
+        say(f"flaky: it failed once and passed when it ran again. Mend it: {test}")
+    say(verdict(code, alone))
     return code
 
 
@@ -86,21 +111,39 @@ def lessons_alone(argv: list[str]) -> int:
     return validation.main(["--sanitize-with", str(ROOT / SANITIZE), *lessons])
 
 
-def verdict(code: int) -> str:
+def cache(alone: bool) -> Path:
+    return CACHE / ALONE.strip("-") if alone else CACHE
+
+
+def remembered(what: str, alone: bool) -> Path:
+    """A file of pytest's cache."""
+    return cache(alone) / "v" / what
+
+
+def recalled(what: str, alone: bool) -> Any:
+    file = remembered(what, alone)
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def verdict(code: int, alone: bool = False) -> str:
     """What a run comes to, in a line; after a failure with the command that runs just what failed again."""
     if code == 0:
         return "All passed."
-    failed = json.loads(LAST_FAILED.read_text(encoding="utf-8")) if LAST_FAILED.is_file() else {}
+    failed = recalled("cache/lastfailed", alone)
     if not failed:
         return f"FAILED: pytest ended with exit code {code}."
     notebooks = {name.partition("::")[0] for name in failed if ".ipynb" in name}
     tests = [name for name in failed if ".ipynb" not in name]
     counts = [(len(tests), "test"), (len(notebooks), "notebook")]
     parts = [f"{count} {what}{'s' * (count > 1)}" for count, what in counts if count]
-    return f"FAILED: {', '.join(parts)}. Run just those again: {COMMAND} test --failed"
+    return f"FAILED: {', '.join(parts)}. Run just those again: {COMMAND} test {ALONE + ' ' if alone else ''}--failed"
 
 
-def pytest(*arguments: str) -> int:
+def pytest(*arguments: str, alone: bool = False) -> int:
     """One run of pytest in the course's folder; its exit code."""
     command = [sys.executable, "-m", "pytest", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=kernel_environment(ROOT) | UNATTENDED).returncode
+    environment = kernel_environment(ROOT) | UNATTENDED
+    if alone:
+        command += ["-o", f"cache_dir={cache(alone)}"]
+        environment["PYTHONPATH"] = os.pathsep.join([str(HIDES_PYTORCH), environment["PYTHONPATH"]])
+    return subprocess.run(command, cwd=ROOT, env=environment).returncode

@@ -19,6 +19,7 @@ import urllib.request
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -726,9 +727,18 @@ def runs(monkeypatch, tmp_path):
     done, code = [], {}
     monkeypatch.setattr(testing, "ensure", lambda lock, argv: done.append(lock))
     monkeypatch.setattr(testing, "nbval_command", lambda root: ["--nbval", "notebooks"])
-    monkeypatch.setattr(testing, "LAST_FAILED", tmp_path / "lastfailed")
+    monkeypatch.setattr(testing, "CACHE", tmp_path)
     monkeypatch.setattr(testing, "workers", lambda: 2)
-    monkeypatch.setattr(testing, "pytest", lambda *arguments: done.append(arguments) or code.get("code", 0))
+
+    def pytest(*arguments, alone=False):
+        done.append((*arguments, *["without PyTorch"] * alone))
+        for what, kept in code.get("kept", {}).items():
+            file = testing.remembered(what, alone)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(kept), encoding="utf-8")
+        return code.get("code", 0)
+
+    monkeypatch.setattr(testing, "pytest", pytest)
     return done, code
 
 
@@ -741,9 +751,36 @@ def test_test_runs_the_tests_and_every_notebook_in_one_run(runs, capsys):
     assert capsys.readouterr().err == "All passed.\n"
 
 
-def test_deep_runs_what_is_left_out_otherwise(runs):
+@pytest.mark.parametrize("torch", [None, "installed"])
+def test_deep_runs_what_is_left_out_otherwise_and_all_without_pytorch(runs, monkeypatch, torch):
+    monkeypatch.setattr(testing.importlib.util, "find_spec", lambda name: torch)
     assert testing.main(["--deep"]) == 0
     assert runs[0][1] == ("tests", "-m", "slow or browser", *SPREAD)
+    assert runs[0][2:] == [("tests", "--nbval", "notebooks", *SPREAD, "without PyTorch")] * bool(torch)
+
+
+def test_the_last_line_of_a_deep_run_is_no_praise_where_its_first_part_failed(runs, monkeypatch, capsys):
+    monkeypatch.setattr(testing.importlib.util, "find_spec", lambda name: "installed")
+    monkeypatch.setattr(testing, "run", lambda chosen, alone: 0 if alone else 1)
+    assert testing.main(["--deep"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "FAILED: pytest ended with exit code 1."
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["", "hidden"])
+def test_without_pytorch_no_python_finds_it(tmp_path, folder):
+    (tmp_path / "torch.py").write_text("", encoding="utf-8")
+    (tmp_path / "torch-2.0.dist-info").mkdir()
+    (tmp_path / "torch-2.0.dist-info/METADATA").write_text("Name: torch\nVersion: 2.0\n", encoding="utf-8")
+    asked = (
+        "import importlib.metadata, importlib.util, numpy\nprint(importlib.util.find_spec('torch') is None)\n"
+        "print(importlib.metadata.version('numpy') == numpy.__version__)\n"
+        "try: importlib.metadata.version('torch')\nexcept ImportError: print('none')\nimport torch"
+    )
+    path = os.pathsep.join([*([str(testing.HIDES_PYTORCH)] * folder), str(tmp_path)])
+    answer = run(sys.executable, "-c", asked, PYTHONPATH=path)
+    assert answer.stdout.split() == (["True", "True", "none"] if folder else ["False", "True"])
+    error = "ModuleNotFoundError: No module named 'torch'\n" if folder else ""
+    assert (answer.returncode, answer.stderr[-len(error) :] if error else answer.stderr) == (int(folder), error)
 
 
 def test_no_notebook_at_all_is_a_failure(runs, monkeypatch):
@@ -771,16 +808,76 @@ def test_one_core_runs_without_workers(runs, monkeypatch):
 )
 def test_the_last_line_is_a_verdict(runs, monkeypatch, capsys, failed, words):
     monkeypatch.setattr(testing, "COMMAND", "python -m course")
-    monkeypatch.setattr(
-        testing, "pytest", lambda *_: testing.LAST_FAILED.write_text(json.dumps(dict.fromkeys(failed, True))) and 1
-    )
-    assert testing.main([]) == 1
-    assert capsys.readouterr().err == f"FAILED: {words}. Run just those again: python -m course test --failed\n"
+    runs[1].update(code=1, kept={"cache/lastfailed": dict.fromkeys(failed, True)})
+    for option in ([], ["--without-pytorch"]):
+        assert testing.main(option) == 1
+        again = " ".join(["python -m course test", *option, "--failed"])
+        assert capsys.readouterr().err == f"FAILED: {words}. Run just those again: {again}\n"
+
+
+def test_what_passed_at_the_second_try_is_named(runs, capsys):
+    runs[1]["kept"] = {"undertorch/flaky": ["tests/browser/test_a.py::test_b"]}
+    assert testing.main([]) == 0
+    first, last = capsys.readouterr().err.splitlines()
+    assert (first.startswith("flaky: "), first.endswith(" tests/browser/test_a.py::test_b")) == (True, True)
+    assert last == "All passed."
+
+
+@pytest.fixture
+def hooks(request):
+    """tests/conftest.py"""
+    return next(found for found in request.config.pluginmanager.get_plugins() if hasattr(found, "longest_first"))
+
+
+class Item(NamedTuple):
+    nodeid: str
+
+
+class Kept(dict):
+    """pytest's cache."""
+
+    set = dict.__setitem__
+
+
+def report(nodeid, duration, outcome="passed"):
+    return SimpleNamespace(nodeid=nodeid, duration=duration, outcome=outcome)
+
+
+def test_the_longest_files_of_the_last_run_begin(hooks):
+    names = ["tests/a.py::1", "tests/a.py::2", "tests/browser/b.py::1", "tests/c.py::1", "tests/new.py::1"]
+    items = [Item(name) for name in names]
+    hooks.longest_first(items, {"tests/a.py": 1, "tests/browser/b.py": 2, "tests/c.py": 9})
+    assert [item.nodeid for item in items] == [names[2], names[3], names[4], names[0], names[1]]
+    items = [Item(name) for name in names]
+    hooks.longest_first(items, {})
+    assert [item.nodeid for item in items] == [names[2], names[0], names[1], names[3], names[4]]
+
+
+def test_a_run_keeps_what_each_file_took_and_what_passed_at_the_second_try(hooks):
+    option = SimpleNamespace(keyword="", lf=False, markexpr="slow")
+    config = SimpleNamespace(option=option, args=["tests"], cache=Kept())
+    stats = {
+        "": [report("a.py::1", 1.0), report("b.py::1", 1.0)],
+        "passed": [report("a.py::1", 2.04), report("b.py::1", 4.0)],
+        "rerun": [report("a.py::1", 1.0, "rerun"), report("b.py::2", 1.0, "rerun")],
+        "failed": [report("b.py::2", 1.0, "failed")],
+        "deselected": [SimpleNamespace(nodeid="c.py::1")],
+    }
+    hooks.remember(config, stats)
+    assert config.cache == {hooks.FLAKY: ["a.py::1"], hooks.DURATIONS: {"slow": {"a.py": 4.0, "b.py": 7.0}}}
+    option.keyword = "one"
+    hooks.remember(config, {"passed": [report("a.py::1", 9.0)]})  # a part of a file
+    assert config.cache == {hooks.FLAKY: [], hooks.DURATIONS: {"slow": {"a.py": 4.0, "b.py": 7.0}}}
+    option.keyword, option.markexpr = "", "not slow"
+    hooks.remember(config, {"passed": [report("a.py::1", 9.0)]})
+    assert config.cache[hooks.DURATIONS] == {"slow": {"a.py": 4.0, "b.py": 7.0}, "not slow": {"a.py": 9.0}}
 
 
 def test_what_failed_long_ago_is_not_in_the_verdict(runs, capsys):
-    testing.LAST_FAILED.write_text('{"tests/a.py::b": true}')
-    runs[1]["code"] = 3
+    runs[1].update(code=1, kept={"cache/lastfailed": {"tests/a.py::b": True}, "undertorch/flaky": ["c"]})
+    testing.main([])
+    capsys.readouterr()
+    runs[1].update(code=3, kept={})
     assert testing.main([]) == 3
     assert capsys.readouterr().err == "FAILED: pytest ended with exit code 3.\n"
 

@@ -5,12 +5,13 @@ from types import SimpleNamespace
 
 from ..arrays.warn import ENGINE_FOLDER, warn
 from ..core import backward as backward_pass
-from ..core.graph import Node, OutputCotangents
+from ..core.graph import Mode, Node, OutputCotangents, extend, mode
 from ..core.observers import forget, observe, observers
 from ..core.record import array_of
 from ..surface.graph_errors import HINTS
 from . import messages
 
+extend(Mode, visited=None)  # the node that a pass visits: it induces those that are made meanwhile
 state = SimpleNamespace(anomaly="")  # whether anomaly detection is on: "", "trace", or "check", which looks for nan too
 
 
@@ -18,6 +19,9 @@ class set_detect_anomaly:
     """Look for anomalies from now on; as a context manager, until the end of the block.  It makes programs slow."""
 
     def __init__(self, mode, check_nan=True):
+        if not isinstance(mode, bool):
+            kind = type(mode).__name__
+            raise TypeError(f"set_anomaly_enabled(): argument 'enabled' (position 1) must be bool, not {kind}")
         self.before = state.anomaly
         switch(("check" if check_nan else "trace") if mode else "")
 
@@ -65,6 +69,7 @@ def telling(visit, roots, wanted):
     """The visit that tells where a node was recorded whose gradient fails."""
 
     def visit_and_tell(node, g, parents):
+        before, mode.visited = mode.visited, node
         try:
             return visit(node, g, parents)
         except BaseException as error:
@@ -72,18 +77,27 @@ def telling(visit, roots, wanted):
                 error.told = True
                 tell_where(node)
             raise
+        finally:
+            mode.visited = before
 
     return visit_and_tell
 
 
 def tell_where(node):
-    """Warn of the line that recorded a node whose gradient failed."""
-    call = vars(node).get("call")
-    made = messages.NOT_RECORDED if call is None else messages.RECORDED_AT + "".join(traceback.format_list(call))
-    warn(f"Error detected in {node.name()}. {made}")
+    """Warn of the line that recorded a node whose gradient failed, and of those whose backward passes led to that."""
+    detected, recorded_at = messages.DETECTED, messages.RECORDED_AT
+    while node is not None:
+        call = vars(node).get("call")
+        if call is None:
+            warn(messages.DETECTED.format(node.name()) + messages.NOT_RECORDED)
+        else:
+            warn(detected.format(node.name()) + recorded_at + "".join(traceback.format_list(call)))
+        node = vars(node).get("induced_by")
+        detected, recorded_at = messages.INDUCED, messages.INDUCED_AT
 
 
 def remember_call(node):
+    node.induced_by = mode.visited
     node.call = [f for f in traceback.extract_stack() if not f.filename.startswith(ENGINE_FOLDER)]
 
 

@@ -7,6 +7,7 @@ BACKWARD_AND_VJP = "Implementing both 'backward' and 'vjp' for a custom Function
 BATCHED_DIFFERS = "\nFor output {} and input {}:\n\n{}\n\nGot:\n{}\n\nExpected:\n{}\n"
 BATCHED_HINT = "gradcheck or gradgradcheck failed while testing batched gradient computation. Call it with `{}=False`, or let the function and its backward use nothing that vmap cannot do for all samples at once."
 DECORATED_CLASS = "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else."
+DETECTED = "Error detected in {}. "
 DIRTY_IN_FORWARD_MODE = "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need to pass it to mark_dirty()."
 DIRTY_NOT_AN_INPUT = "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to ctx.mark_dirty()."
 DIRTY_NOT_RETURNED = "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be outputs of the Function."
@@ -24,6 +25,8 @@ INDEPENDENT = {
     "jacobian": "While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is independent of the input. This is not allowed in strict mode. You should ensure that your function is twice differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for example).",
 }
 INDEPENDENT_OF_INPUT = "The {} of the user-provided function is independent of input {}. This is not allowed in strict mode when create_graph=True."
+INDUCED = "\n\nPrevious calculation was induced by {}. "
+INDUCED_AT = "Traceback of forward call that induced the previous calculation:\n"
 INFERENCE = "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
 INFERENCE_UPDATE = "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
 INSTANTIATED = "{} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch."

@@ -37,6 +37,7 @@ class Finding(NamedTuple):
     line: int | None
     says: str
     check: str = OUTPUTS
+    at: int | None = None  # the cell's place in the notebook
 
 
 @dataclass
@@ -50,7 +51,13 @@ class Verdict:
     exempt: list[Finding] = field(default_factory=list)
     differing: list[int] = field(default_factory=list)  # the cells whose new outputs may be stored
     broken: str = ""  # why it could not be run to its end
+    legible: bool = False
+    reached: int = 0  # the place of the first cell of which nothing is known, where it is broken
     new: NotebookNode | None = None
+
+
+# What reading a file may end with that is no notebook.
+FAULTS = (OSError, ValueError, nbformat.ValidationError, AttributeError, LookupError, TypeError)
 
 
 def judge(path: Path, how: How) -> Verdict:
@@ -58,11 +65,12 @@ def judge(path: Path, how: How) -> Verdict:
     verdict = Verdict(path)
     try:
         data, stored = read(path)
-    except (OSError, ValueError, nbformat.ValidationError, AttributeError, LookupError, TypeError) as error:
+    except FAULTS as error:
         verdict.broken = (
             f"it cannot be read: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         )
         return verdict
+    verdict.legible = True
     pair = pair_of(path, stored)
     verdict.text = pair[0] if pair else None
     lines = _lines(verdict.text, stored) if verdict.text else {}
@@ -79,7 +87,7 @@ def judge(path: Path, how: How) -> Verdict:
                 place = ("the text" if isinstance(at, TextLine) else "the notebook", at or None)
                 if at is not None and not isinstance(at, TextLine):
                     place = places[at]
-                verdict.findings.append(Finding(*place, says, check.name))
+                verdict.findings.append(Finding(*place, says, check.name, at))
     if {OUTPUTS, WORLDS} & how.checks:
         language = stored.metadata.get("kernelspec", {}).get("language", "python")
         if how.kernels[0] is None and language != "python":
@@ -99,17 +107,18 @@ def _run(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[st
     for index, found in marks.items():
         cell, place = stored.cells[index], places[index]
         if index in skipped or found.get("check") is False:
-            _note_exemption(verdict, cell, place)
+            _note_exemption(verdict, cell, place, index)
         if done.stopped is not None and index >= done.stopped:
             if index == done.stopped:
                 verdict.broken = f"{place[0]}: {done.why}; the cells from there on have not been compared"
+                verdict.reached = index
             continue
         if index not in skipped and cell.source.strip() and OUTPUTS in how.checks:
             wrong = _failure(index, done, found, how.timeout)
             if not wrong and found.get("check") is not False:
                 wrong = differences(cell.outputs, done.notebook.cells[index].outputs, how.masks)
                 verdict.differing += [index] * bool(wrong)
-            verdict.findings += [Finding(*place, says) for says in wrong]
+            verdict.findings += [Finding(*place, says, at=index) for says in wrong]
 
 
 def _run_again(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[str, int | None]]) -> None:
@@ -129,10 +138,10 @@ def _run_again(stored: NotebookNode, how: How, verdict: Verdict, places: list[tu
         return
     for index in [i for i, found in marks.items() if i not in left_out and found.get("check") is not False]:
         if done.stopped is not None and index >= done.stopped:
-            verdict.broken = f"{places[index][0]}: with {name} {done.why}"
+            verdict.broken, verdict.reached = f"{places[index][0]}: with {name} {done.why}", index
             return
         wrong = between(verdict.new.cells[index], done.notebook.cells[index], how.masks, names)
-        verdict.findings += [Finding(*places[index], says, WORLDS) for says in wrong]
+        verdict.findings += [Finding(*places[index], says, WORLDS, index) for says in wrong]
 
 
 def read(path: Path) -> tuple[dict[str, Any], NotebookNode]:
@@ -168,14 +177,13 @@ def _marks(cell: NotebookNode) -> dict[str, bool]:
     return dict(find_comment_markers(cell.source)) | dict(find_metadata_tags(cell.metadata))
 
 
-def _note_exemption(verdict: Verdict, cell: NotebookNode, place: tuple[str, int | None]) -> None:
+def _note_exemption(verdict: Verdict, cell: NotebookNode, place: tuple[str, int | None], index: int) -> None:
     reason = cell.metadata.get("exempt", "")
     if isinstance(reason, str) and reason.strip():
-        verdict.exempt.append(Finding(*place, reason))
+        verdict.exempt.append(Finding(*place, reason, at=index))
     else:
-        verdict.findings.append(
-            Finding(*place, "it is exempt without a reason: say it in the cell's metadata `exempt`")
-        )
+        says = "it is exempt without a reason: say it in the cell's metadata `exempt`"
+        verdict.findings.append(Finding(*place, says, at=index))
 
 
 def _number(cell: NotebookNode, ordinal: int) -> str:

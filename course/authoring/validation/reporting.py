@@ -15,12 +15,16 @@ def shown(verdict: Verdict) -> str:
     lines = [f"{relative(verdict.path)}: {state} ({_count(verdict.cells, 'cell')})"]
     if verdict.broken:
         lines.append(f"  {verdict.broken}")
-    for finding in verdict.findings:
-        first, *rest = finding.says.splitlines()
-        about = f"{finding.check}: " * (finding.check != OUTPUTS)
-        lines += [f"  {finding.cell}{_in_text(verdict, finding)}: {about}{first}", *(f"    {line}" for line in rest)]
+    lines += [f"  {line}" for finding in verdict.findings for line in told(verdict, finding).splitlines()]
     lines += [f"  {one.cell}{_in_text(verdict, one)}: exempt: {one.says}" for one in verdict.exempt]
     return "\n".join(lines)
+
+
+def told(verdict: Verdict, finding: Finding) -> str:
+    """What a reader is told of one finding."""
+    first, *rest = finding.says.splitlines()
+    about = f"{finding.check}: " * (finding.check != OUTPUTS)
+    return "\n".join([f"{finding.cell}{_in_text(verdict, finding)}: {about}{first}", *(f"  {line}" for line in rest)])
 
 
 def _state(verdict: Verdict) -> str:

@@ -4,6 +4,7 @@ import ast
 import base64
 import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,13 +15,14 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from course.authoring.validation import main
+from course.authoring.validation import main, parse
 from course.base.notebooks import ROOT
 
 pytest.importorskip("nbval")
 Image = pytest.importorskip("PIL.Image")
 
-from course.authoring.validation.comparing import differences, same  # noqa: E402  once it is known that nbval is there
+from course.authoring.validation.command import how_of  # noqa: E402  once it is known that nbval is there
+from course.authoring.validation.comparing import differences, same  # noqa: E402
 from course.authoring.validation.masks import MASKS, apply  # noqa: E402
 from course.authoring.validation.worlds import read_line, with_line  # noqa: E402
 
@@ -469,6 +471,61 @@ def test_the_course_s_own_notebooks_have_no_faults(folder, capsys):
     # Their build puts cells beside those of the text, and compares the two itself.
     asked = ["--texts"] if folder == "notebooks" else []
     assert main([str(ROOT / folder), "--skip", "outputs,text", *asked]) == 0, capsys.readouterr().out
+
+
+# --- Where others call it
+
+
+def pytest_says(folder, *options):
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "course.authoring.validation.plugin",
+        "-p",
+        "no:cacheprovider",
+        "-rA",
+        *options,
+    ]
+    env = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "COLUMNS": "200"}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, encoding="utf-8")
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_pytest_has_an_item_for_each_check_and_each_cell(tmp_path):
+    (tmp_path / "pytest.ini").touch()
+    save(tmp_path / "a.ipynb", words("![](https://a.example/a.png)"), code("print(2)", text("1\n")), code("3"))
+    save(tmp_path / "b.ipynb", code("1"), code("import os; os._exit(1)"), code("3"))
+    (tmp_path / "c.ipynb").write_text("no notebook")
+    (tmp_path / "test_d.py").write_text("def test_d(): pass\n")
+    code_, said = pytest_says(tmp_path, "--undertorch", "--undertorch-options", "--only outputs,pictures,order")
+    outcomes = re.findall(r"(?m)^(PASSED|FAILED) (\S+?::\w+(?: \d+)?)", said)
+    assert code_ == 1
+    assert {name for state, name in outcomes if state == "FAILED"} == {
+        "a.ipynb::pictures", "a.ipynb::cell 1", "a.ipynb::cell 2", "b.ipynb::cell 1", "b.ipynb::cell 2",
+        "b.ipynb::cell 3", "c.ipynb::order", "c.ipynb::pictures", "c.ipynb::cell 1",
+    }  # fmt: skip
+    assert {name for state, name in outcomes if state == "PASSED"} == {
+        "a.ipynb::order",
+        "b.ipynb::order",
+        "b.ipynb::pictures",
+        "test_d.py::test_d",
+    }
+    assert "cell 1: pictures: a picture without words: https://a.example/a.png" in said
+    assert "[2]: the kernel died" in said and "it cannot be read: JSONDecodeError" in said
+    assert "    -1\n" not in said and "  -1\n" in said  # the diff, and no traceback of the plugin's
+    assert pytest_says(tmp_path, "a.ipynb")[0] == 4  # nothing is collected unasked
+    code_, said = pytest_says(tmp_path, "--undertorch", "--undertorch-options", "--only nothing")
+    assert code_ == 4 and "There is no check 'nothing'" in said
+
+
+def test_the_hooks_of_pre_commit_ask_for_what_there_is():
+    yaml = pytest.importorskip("yaml")
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    asked = {hook["id"]: how_of(parse([*hook["entry"].split()[5:], "a.ipynb"])).checks for hook in hooks}
+    assert all(hook["entry"].split()[:5] == "python -P -m course validate".split() for hook in hooks)
+    assert asked["notebook-outputs"] == {"outputs"} and not asked["notebooks"] & {"outputs", "numbers"}
 
 
 def test_the_rules_are_printed(capsys):

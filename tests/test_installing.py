@@ -19,6 +19,7 @@ from course.base import environment, notebooks
 from course.base.notebooks import ROOT
 from course.commands import cli
 from course.commands.lab import FIRST_LESSON
+from course.process import judged
 from undertorch import __main__ as command
 
 HATCH = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
@@ -171,6 +172,39 @@ def test_without_a_folder_a_command_works_or_says_what_to_do(monkeypatch, capsys
         environment.ensure("validate", ["validate", "."])
 
 
+def test_of_what_is_installed_a_submission_reads_all_but_the_course(tmp_path):
+    packages = tmp_path / "env/lib/site-packages"
+    for name in ("course/checks", "undertorch/files/solutions", "engine/ops", "numpy/linalg"):
+        (packages / name).mkdir(parents=True)
+    (packages / "six.py").write_text("")
+    (tmp_path / "other").mkdir()
+    readable, listed = judged._around(
+        [tmp_path / "env", packages, tmp_path / "other"], [packages / "course", packages / "undertorch"]
+    )
+    assert set(readable) == {packages / "engine", packages / "numpy", packages / "six.py", tmp_path / "other"}
+    assert set(listed) == {tmp_path / "env", tmp_path / "env/lib", packages}
+    assert judged._around([packages], []) == ([packages], [])
+
+
+# What a submission's process can do where pip has installed the course: import the engine, and read no answer.
+SUBMISSION = """
+import os, sys, tempfile
+from pathlib import Path
+from course.process import judged, sandbox
+if not sandbox.locks_files():
+    raise SystemExit(print("no lock on this system"))
+course = Path(judged.__file__).parent
+sandbox.enter(Path(tempfile.mkdtemp()), *judged._readable())
+import engine.nn, scipy.optimize, colorsys
+for place in (course / "checks/lesson_05.py", course / "judged.py", next((course.parent / "undertorch").iterdir())):
+    try:
+        place.read_bytes() if place.is_file() else list(place.iterdir()) and next(place.rglob("*.md")).read_bytes()
+    except (PermissionError, StopIteration):
+        continue
+    print("can read", place)
+print("closed")
+"""
+
 # ---- the wheel itself
 
 
@@ -209,11 +243,14 @@ def test_the_wheel_is_whole_and_its_command_works_outside_of_a_clone(tmp_path):
 
     packages = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     (Path(packages) / "others.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    seen = run(python, "-c", SUBMISSION, cwd=tmp_path / "undertorch/notebooks")
+    assert seen.strip() in ("closed", "no lock on this system")
     (tmp_path / "engine.py").write_text("raise SystemExit('not this one')")
     assert "05_graph.ipynb" in run(undertorch, "start", "05")
     assert "0 of 21 lessons" in run(undertorch, "progress", cwd=tmp_path / "undertorch/my_lessons")
     findings = json.loads(run(undertorch, "doctor", "--json", cwd=tmp_path / "undertorch"))
     assert findings["lab_can_start"]
+    run(python, "-c", "import matplotlib.font_manager")  # which tells of the fonts that it looks for the first time
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     notebook = tmp_path / "undertorch" / FIRST_LESSON

@@ -28,7 +28,7 @@ from IPython.display import display
 from traitlets import Type
 from traitlets.config import Config
 
-from course.base.notebooks import ROOT
+from course.base.notebooks import INSTALLED, ROOT
 from course.judging.exercises import Trial
 from course.judging.judge import Tried, tried
 from course.judging.plain import Plain, Raised, Seen, raised
@@ -175,7 +175,7 @@ def _serve() -> None:
     trial = pickle.loads(request.trial)
     worker.limit(request.seconds)
     try:
-        sandbox.enter(Path(request.folder), _readable())
+        sandbox.enter(Path(request.folder), *_readable())
     except sandbox.NoSandbox as error:
         worker.send(reply, json.dumps({BROKEN: str(error)}).encode())
         os._exit(0)
@@ -194,14 +194,32 @@ def _serve() -> None:
     os._exit(0)
 
 
-def _readable() -> list[Path]:
-    """Where Python, what is installed, and the engine are."""
+def _readable() -> tuple[list[Path], list[Path]]:
+    """Where Python, what is installed, and the engine are; and folders of which imports may see the names alone."""
     python = [sys.prefix, sys.base_prefix, os.path.realpath(sys.executable), *sys.path]
     system = ["/usr", "/lib", "/lib64", "/bin", "/proc", "/sys"]
     settings = ["ld.so.cache", "localtime", "timezone", "passwd", "group", "nsswitch.conf", "hosts", "fonts"]
     named = [*filter(None, python), *system, *(f"/etc/{name}" for name in settings), str(ROOT / "engine")]
     places = dict.fromkeys(Path(name).resolve() for name in named)
-    return [place for place in places if place.exists() and not ROOT.is_relative_to(place)]
+    known = [place for place in places if place.exists() and (INSTALLED or not ROOT.is_relative_to(place))]
+    # Where pip has installed the course, its checks and solutions lie among what is installed.
+    packed = [Path(place).resolve() for place in sys.path if (Path(place) / "undertorch" / "files").is_dir()]
+    return _around(known, [place / name for place in packed for name in ("course", "undertorch")])
+
+
+def _around(places: list[Path], closed: list[Path]) -> tuple[list[Path], list[Path]]:
+    """What of some places is open where parts of them are closed: that, and the folders above those parts."""
+    readable, listed, waiting = [], [], list(places)
+    while waiting:
+        place = waiting.pop()
+        if place in closed:
+            continue
+        if any(part.is_relative_to(place) for part in closed):
+            listed.append(place)
+            waiting += [inside for inside in place.iterdir() if not inside.is_symlink()]  # links lead in another way
+        else:
+            readable.append(place)
+    return readable, listed
 
 
 def _forget_the_course() -> None:

@@ -40,8 +40,11 @@ def unseen() -> None:
         ctypes.CDLL(None).prctl(_DUMPABLE, 0, 0, 0, 0)
 
 
-def enter(folder: Path, readable: list[Path]) -> None:
-    """Keep this process to `folder`, and what it reads to that and `readable`. Raises NoSandbox."""
+def enter(folder: Path, readable: list[Path], listed: list[Path] | None = None) -> None:
+    """Keep this process to `folder`, and what it reads to that and `readable`. Raises NoSandbox.
+
+    Of what is `listed` it sees the names: imports ask which files a folder has.
+    """
     os.chdir(folder)
     if sys.platform == "win32":
         return
@@ -57,7 +60,7 @@ def enter(folder: Path, readable: list[Path]) -> None:
         if root:
             _keep(libc, _READ_EVERYTHING)
         libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        locked = _lock(libc, folder, readable)
+        locked = _lock(libc, folder, readable, listed or [])
         if root and not (closed and locked):
             _keep(libc, 0)
         closed = [] if root and locked else closed
@@ -92,7 +95,7 @@ def _become_another(folder: Path) -> None:
         raise NoSandbox(f"Root's process could not become another user's ({error}).") from None
 
 
-def _lock(libc: ctypes.CDLL, folder: Path, readable: list[Path]) -> bool:
+def _lock(libc: ctypes.CDLL, folder: Path, readable: list[Path], listed: list[Path]) -> bool:
     """Landlock; whether this Linux has it."""
     version = libc.syscall(_CREATE_RULESET, None, 0, _VERSION)
     if version < 1:
@@ -100,7 +103,8 @@ def _lock(libc: ctypes.CDLL, folder: Path, readable: list[Path]) -> bool:
     everything = (1 << max(count for since, count in _FILE_RIGHTS.items() if since <= version)) - 1
     parts = [everything] + [_NET_RIGHTS] * (version >= 4) + [_SCOPES] * (version >= 6)
     rules = libc.syscall(_CREATE_RULESET, struct.pack(f"{len(parts)}Q", *parts), 8 * len(parts), 0)
-    allowed = dict.fromkeys(readable, _READ) | {Path("/dev/null"): _READ_AND_WRITE, Path("/dev/urandom"): _READ}
+    allowed = dict.fromkeys(listed, _LIST) | dict.fromkeys(readable, _READ)
+    allowed |= {Path("/dev/null"): _READ_AND_WRITE, Path("/dev/urandom"): _READ}
     for path, rights in (allowed | {Path("/dev/shm"): everything, folder: everything}).items():
         if path.exists():
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)

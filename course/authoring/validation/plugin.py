@@ -1,6 +1,7 @@
 """pytest's side of `validate`: `pytest --undertorch notebooks/`. One item for a check, and one for a cell of code.
 
-In a clone: `pytest -p course.authoring.validation.plugin --undertorch notebooks/`. What it stands on is imported when asked for.
+In a clone: `pytest -p course.authoring.validation.plugin --undertorch notebooks/`. What it stands on is imported when
+it is asked for.
 """
 
 from __future__ import annotations

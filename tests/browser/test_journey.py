@@ -87,7 +87,8 @@ class Course:
 
     def start(self):
         """`python -m course lab`, and its address opened in the browser; the page that it opens at."""
-        taken = ("UNDERTORCH_PROGRESS", "PYTHONPATH", "JUPYTERLAB_WORKSPACES_DIR", "JUPYTER_CONFIG_PATH")
+        taken = ("UNDERTORCH_PROGRESS", "UNDERTORCH_VENV", "PYTHONPATH")
+        taken += ("JUPYTERLAB_WORKSPACES_DIR", "JUPYTER_CONFIG_PATH")
         env = {name: value for name, value in os.environ.items() if name not in taken}
         for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
             env[name] = str(self.private / name.lower())

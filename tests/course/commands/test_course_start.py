@@ -32,8 +32,12 @@ BARE = [sys.executable, "-I", "-S"]  # a Python with nothing installed
 
 
 def run(*command, cwd=ROOT, timeout=300, **variables):
-    """A finished process. Variables set to None are taken out of its environment."""
-    env = {name: value for name, value in (os.environ | variables).items() if value is not None}
+    """A finished process. Variables set to None are taken out of its environment.
+
+    So is the one that names the environment of who runs the tests: no test installs anything there.
+    """
+    wanted = os.environ | {environment.FOLDER_VARIABLE: None} | variables
+    env = {name: value for name, value in wanted.items() if value is not None}
     return subprocess.run(
         list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, encoding="utf-8", timeout=timeout
     )
@@ -373,7 +377,7 @@ class Clone:
         shows = (
             "import sys\nfrom course.base.environment import ensure\n"
             "def main(argv):\n    ensure('course', ['shows', *argv])\n"
-            "    import tiny\n    print(sys.prefix, tiny.VERSION, argv)\n    return 7\n"
+            "    import tinywheel\n    print(sys.prefix, tinywheel.VERSION, argv)\n    return 7\n"
         )
         (self.root / "course/commands/shows.py").write_text(shows, encoding="utf-8")
         cli = (self.root / "course/commands/cli.py").read_text(encoding="utf-8")
@@ -387,9 +391,9 @@ class Clone:
 
     def need(self, version):
         """Lock another version of the wheel."""
-        line = write_wheel(self.wheels, "tiny", version, {"tiny.py": f"VERSION = {version!r}\n".encode()})
+        line = write_wheel(self.wheels, "tinywheel", version, {"tinywheel.py": f"VERSION = {version!r}\n".encode()})
         extras = sorted({extra for held in environment.LOCKS.values() for extra in held})
-        text = f'[project]\ndependencies = ["packaging", "tiny>={version}"]\n[project.optional-dependencies]\n'
+        text = f'[project]\ndependencies = ["packaging", "tinywheel>={version}"]\n[project.optional-dependencies]\n'
         (self.root / "pyproject.toml").write_text(
             text + "".join(f"{extra} = []\n" for extra in extras), encoding="utf-8"
         )
@@ -398,7 +402,7 @@ class Clone:
 
     def start(self, *argv, **variables):
         source = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": self.wheels.as_uri()}
-        clean = {"PYTHONPATH": None, environment.FOLDER_VARIABLE: None, "PIP_EXTRA_INDEX_URL": None}
+        clean = {"PYTHONPATH": None, "PIP_EXTRA_INDEX_URL": None}
         return run(sys.executable, "-m", "course", "shows", *argv, cwd=self.root, **(clean | source | variables))
 
     def shows(self, version, *argv, venv=None):
@@ -466,8 +470,8 @@ def test_a_changed_lock_is_installed_into_the_same_environment(clone):
 
 
 def test_a_package_lost_since_is_put_back(clone):
-    next(clone.venv.rglob("tiny.py")).unlink()
-    shutil.rmtree(next(clone.venv.rglob("tiny-1.0.dist-info")))
+    next(clone.venv.rglob("tinywheel.py")).unlink()
+    shutil.rmtree(next(clone.venv.rglob("tinywheel-1.0.dist-info")))
     assert clone.start().stdout == clone.shows("1.0")
 
 
@@ -538,7 +542,7 @@ def test_someones_own_environment_is_added_to_and_never_replaced(made, tmp_path)
 
 def test_a_package_that_does_not_match_its_hash_is_refused(clone):
     clone.need("4.0")
-    write_wheel(clone.wheels, "tiny", "4.0", {"tiny.py": b"VERSION = 'not ours'\n"})
+    write_wheel(clone.wheels, "tinywheel", "4.0", {"tinywheel.py": b"VERSION = 'not ours'\n"})
     refused = clone.start()
     assert refused.returncode == 1
     assert "arrived damaged or altered" in refused.stderr
@@ -680,9 +684,10 @@ def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops
     folders["JUPYTERLAB_WORKSPACES_DIR"] = "workspaces"
     own = {name: str(tmp_path / folder) for name, folder in folders.items()}
     flags = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if os.name == "nt" else {}
+    clean = {name: value for name, value in os.environ.items() if name != environment.FOLDER_VARIABLE}
     server = subprocess.Popen(
         [sys.executable, "-m", "course", "lab", "--no-browser"],
-        cwd=ROOT, env=os.environ | own, stdin=subprocess.DEVNULL,
+        cwd=ROOT, env={**clean, **own}, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding="utf-8", **flags,
     )  # fmt: skip
     with server:
@@ -908,7 +913,7 @@ sys.exit(main(["doctor", "--json"]))
 def test_the_doctor_works_before_any_environment_exists(made, tmp_path):
     root = tmp_path / "clone"
     shutil.copytree(made[0].root, root, ignore=shutil.ignore_patterns(".venv"))
-    done = run(*BARE, "-c", BARE_DOCTOR, root, cwd=root, UNDERTORCH_VENV=None)
+    done = run(*BARE, "-c", BARE_DOCTOR, root, cwd=root)
     told = json.loads(done.stdout)
     states = {finding["what"]: finding["state"] for finding in told["findings"]}
     assert (done.returncode, told["lab_can_start"]) == (0, True)
@@ -918,7 +923,7 @@ def test_the_doctor_works_before_any_environment_exists(made, tmp_path):
 
 
 def test_the_doctor_goes_on_in_the_courses_environment(clone):
-    done = run(*BARE, "-c", BARE_DOCTOR, clone.root, cwd=clone.root, UNDERTORCH_VENV=None)
+    done = run(*BARE, "-c", BARE_DOCTOR, clone.root, cwd=clone.root)
     found = {finding["what"]: finding["found"] for finding in json.loads(done.stdout)["findings"]}
     assert found["Environment"] == f"the course's own, {clone.venv}, as locked"
 

@@ -29,7 +29,7 @@ _KNOWN = re.compile(r"(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?(?:e[+-]?\d+)?", re
 _ELSEWHERE = re.compile(
     r"\b(?:(?:lessons?|exercises?|chapters?|sections?|figures?|tables?|pages?|lines?|cells?|versions?|python|pytorch)"
     r"\s+\d[\d.]*(?:(?:,|,? and|,? or|,? to|–|-)\s*\d[\d.]*)*"
-    r"|(?:since|before|in|until|after|of|from)\s+(?:19|20)\d\d\b|time:?\s+\d+ minutes)",
+    r"|(?:since|before|in|until|after|of|from)\s+(?:1[5-9]|20)\d\d\b|time:?\s+\d+ minutes)",
     re.IGNORECASE,
 )
 _ABOUT = re.compile(r"\b(?:about|some|nearly|roughly|around|almost|approximately|over|under) $|~\s?$", re.IGNORECASE)

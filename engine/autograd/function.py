@@ -463,19 +463,23 @@ def once_differentiable(backward):
             returned = backward(ctx, *grads)
         finally:
             mode.enabled = recording
-        source = next((g for g in grads if isinstance(g, Tensor) and g.node is not None), None)
-        if not recording or source is None:
+        if not recording or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return returned
-        ends = tuple(None if x is None else record(DelayedError, x.array, (source,)) for x in as_results(returned))
+        ends = tuple(None if x is None else refusing(x) for x in as_results(returned))
         return ends if isinstance(returned, tuple) else ends[0]
 
     return unrecorded
+
+
+def refusing(x):
+    """The tensor as the result of an operation without a derivative, of a leaf that nobody else knows."""
+    return record(DelayedError, x.array, (Tensor(x.array).requires_grad_(),))
 
 
 def twice(g):
     raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 
-DelayedError = node_class("DelayedError", twice)
+DelayedError = node_class("Error", twice)
 
 __dir__ = public("autograd.function", globals())

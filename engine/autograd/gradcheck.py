@@ -10,7 +10,9 @@ import numpy as np
 
 from ..arrays.devices import cpu, moved
 from ..arrays.dtypes import float64
+from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
+from ..core.graph import Output, OutputCotangents, node_class
 from ..core.tensor import Tensor
 from ..ops.shape import stack
 from . import messages
@@ -35,20 +37,20 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     check = Check(func, inputs, eps, rtol, atol, fast_mode)
     try:
-        check.constants()
+        if check_backward_ad:
+            check.compare(False, "Jacobian mismatch", partial(check.repeatable, nondet_tol, check_grad_dtypes))
         if check_forward_ad:
             check.compare(True, "Jacobian computed with forward mode mismatch")
-        if check_backward_ad:
-            check.repeatable(nondet_tol)
-            check.compare(False, "Jacobian mismatch")
-            if check_grad_dtypes:
-                check.dtypes()
+            if check_undefined_grad:
+                check.undefined_tangents()
         if check_batched_forward_grad:
             check.batched(True, "check_batched_forward_grad")
         if check_batched_grad:
             check.batched(False, "check_batched_grad")
-        if check_backward_ad and check_undefined_grad:
-            check.undefined()
+        if check_backward_ad:
+            check.multiplied()
+            if check_undefined_grad:
+                check.undefined()
     except GradcheckError:
         if raise_exception:
             raise
@@ -75,7 +77,8 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, gen_non_contig_grad_output
         inputs, grad_outputs = args[:n], args[n:]
         variables = [x for x, at in zip(inputs, moving) if at]
         outputs = differentiable_outputs(func(*inputs))
-        return grad(outputs, variables, grad_outputs, create_graph=True, allow_unused=True)
+        found = grad(outputs, variables, grad_outputs, create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
 
     n, moving = len(inputs), [isinstance(x, Tensor) and x.requires_grad for x in inputs]
     options |= {"check_forward_ad": check_fwd_over_rev, "check_backward_ad": check_rev_over_rev}
@@ -105,7 +108,8 @@ class Check:
         from .forward_ad import dual_level, make_dual, unpack_dual  # noqa: PLC0415  start-up
 
         with dual_level():
-            given = [make_dual(a, t) if a is self.variables[i] else a for a in self.inputs]
+            of = {id(x): zeros(x) for x in self.variables} | {id(self.variables[i]): t}
+            given = [make_dual(a, of[id(a)]) if id(a) in of else a for a in self.inputs]
             wanted = [k for k, a in enumerate(as_tuple(self.func(*self.inputs))) if isinstance(a, Tensor)
                       and a.requires_grad]  # fmt: skip
             return unpack_dual(as_tuple(self.func(*given))[wanted[o]]).tangent
@@ -119,64 +123,99 @@ class Check:
         return matrix if forward else matrix.T
 
     def differences(self, o, i):
-        return differences(lambda: self.output(o).array, self.variables[i], self.outputs[o], self.eps)
+        return differences(lambda: self.output(o), self.variables[i], self.outputs[o], self.eps)
 
     def products(self, forward, o, i):
         """(v^T J u by the rules, by one central difference); in forward mode J u."""
         x, y, u, v = self.variables[i], self.outputs[o], self.u[i], self.v[o]
         got = host_array(self.derivative(forward, o, i, u if forward else v), y if forward else x)
-        slope = difference(lambda: self.output(o).array, x.shared(), ..., u.array * self.eps) / (2 * self.eps)
+        slope = difference(lambda: self.output(o), x.shared(), ..., u.array * self.eps, self.eps)
+        common_shape(y.array.shape, slope.shape)
         return (got, slope) if forward else ((got * host_array(u)).sum(), (slope * host_array(v)).sum())
 
-    def compare(self, forward, title):
-        """GradcheckError unless the derivatives of every output with respect to every input are close."""
+    def compare(self, forward, title, look=lambda o: None):
+        """GradcheckError unless the derivatives of every output with respect to every input are close.
+
+        ``look(o)`` comes before an output's.
+        """
+        if not self.outputs:
+            self.constants()
+        numerical = {} if self.fast else {pair: self.differences(*pair) for pair in self.pairs}
         for o, i in self.pairs:
-            matrices = lambda o=o, i=i: (self.jacobian(forward, o, i), self.differences(o, i))  # noqa: E731
-            got, expected = self.products(forward, o, i) if self.fast else matrices()
+            if i == 0:
+                look(o)
+            if self.fast:
+                got, expected = self.products(forward, o, i)
+            else:
+                got, expected = self.jacobian(forward, o, i), numerical[o, i]
             if not self.close(got, expected):
                 shown = [float(a) if np.ndim(a) == 0 else Tensor(a) for a in (expected, got)]
                 raise GradcheckError(
                     f"{title} for output {o} with respect to input {i},\nnumerical:{shown[0]}\nanalytical:{shown[1]}\n"
-                    + (in_full(*matrices()) if self.fast else "")
+                    + (in_full(self.jacobian(forward, o, i), self.differences(o, i)) if self.fast else "")
                     + f"at input {i}:{self.variables[i].detach()}\n"
                 )
 
     # ---- further checks
 
     def constants(self):
-        """GradcheckError if nothing that ``func`` returns requires grad, though it depends on the inputs."""
-        outputs = as_tuple(self.func(*self.inputs))
-        if not all(isinstance(o, Tensor) for o in outputs if o is not None):
-            raise TypeError("gradcheck expects func to return a Tensor or a tuple of Tensors")
-        if self.outputs:
-            return
-        for o, output in enumerate(outputs):
+        """GradcheckError if what ``func`` returns depends on the inputs, though nothing of it requires grad."""
+        for o, output in enumerate(as_tuple(self.func(*self.inputs))):
             for x in self.variables if output.dtype.is_floating_point else ():
-                if differences(lambda o=o: as_tuple(self.func(*self.inputs))[o].array, x, output, self.eps).any():
+                if differences(lambda o=o: as_tuple(self.func(*self.inputs))[o], x, output, self.eps).any():
                     raise GradcheckError("Numerical gradient for function expected to be zero")
 
-    def repeatable(self, nondet_tol):
-        """GradcheckError if a second backward pass gives something else, though the first one is right."""
-        for o, i in self.pairs:
-            first, again = self.jacobian(False, o, i), self.jacobian(False, o, i, self.output(o))
-            if not np.allclose(first, again, 0, nondet_tol) and self.close(first, self.differences(o, i)):
+    def repeatable(self, nondet_tol, dtypes, o):
+        """GradcheckError if a second backward pass gives something else; with ``dtypes``, for another dtype, too."""
+        for x, g in zip(self.variables, grads(self.outputs[o], self.variables, self.outputs[o]) if dtypes else ()):
+            if g is not None and g.dtype is not x.dtype:
+                raise GradcheckError("Gradient has dtype mismatch")
+        for i in range(len(self.variables)):
+            if not np.allclose(self.jacobian(False, o, i), self.jacobian(False, o, i), 0, nondet_tol, equal_nan=True):
                 raise GradcheckError(messages.NOT_REENTRANT.format(nondet_tol))
 
-    def dtypes(self):
-        for o in self.outputs:
-            for x, g in zip(self.variables, grads(o, self.variables, o)):
-                if g is not None and g.dtype is not x.dtype:
-                    raise GradcheckError("Gradient has dtype mismatch")
+    def multiplied(self):
+        """GradcheckError unless gradients of zeros give gradients of zeros, in the dtype and shape of the inputs."""
+        found = grads(self.outputs, self.variables, [zeros(o) for o in self.outputs]) if self.outputs else ()
+        for x, g in zip(self.variables, found):
+            if g is not None and g.array.any():
+                raise GradcheckError("backward not multiplied by grad_output")
+            if g is not None and g.dtype is not x.dtype:
+                raise GradcheckError("grad is incorrect type")
 
     def undefined(self):
-        """GradcheckError if outputs without a gradient are not treated as those with a gradient of zeros."""
-        zeros = [there(np.zeros(o.shape), o) for o in self.outputs]
-        for k, o in enumerate(self.outputs if len(zeros) > 1 else ()):
-            alone = grads(o, self.variables, self.v[k])
-            given = [self.v[k] if o is other else zero for other, zero in zip(self.outputs, zeros)]
-            for a, b in zip(alone, grads(self.outputs, self.variables, given)):
-                if not np.allclose(host_array(a, b), host_array(b, a)):
-                    raise GradcheckError(messages.UNDEFINED_GRADIENTS)
+        """GradcheckError if a backward pass cannot do without the gradients of all outputs, or of one."""
+        chosen: list = [{*range(len(self.outputs))}, *({k} for k in range(len(self.outputs)) if len(self.outputs) > 1)]
+        for without in chosen if self.outputs else ():
+            outputs = differentiable_outputs(self.func(*self.inputs))
+            ends = [undefined_gradient(o) if k in without else o for k, o in enumerate(outputs)]
+            try:
+                found = grads(ends, self.variables, [zeros(o) for o in outputs])
+            except RuntimeError as error:
+                warn(messages.UNDEFINED_IS_NEW)
+                raise GradcheckError(messages.UNDEFINED_NOT_HANDLED) from error
+            if any(g is not None and g.array.any() for g in found):
+                warn(messages.UNDEFINED_IS_NEW)
+                raise GradcheckError(messages.UNDEFINED_GRADIENTS)
+
+    def undefined_tangents(self):
+        """GradcheckError if an input without a tangent does not count as one whose tangent is zero."""
+        from .forward_ad import dual_level, make_dual, unpack_dual  # noqa: PLC0415  start-up
+
+        for x in self.variables:
+            with dual_level():
+                tangents = []
+                for t in (zeros(x), None):
+                    of = {id(v): u for v, u in zip(self.variables, self.u)} | {id(x): t}
+                    given = [a if of.get(id(a)) is None else make_dual(a, of[id(a)]) for a in self.inputs]
+                    outputs = [o for o in as_tuple(self.func(*given)) if o.dtype.is_floating_point]
+                    tangents.append([unpack_dual(o).tangent for o in outputs])
+            for o, (a, b) in enumerate(zip(*tangents)):
+                if a is not None and b is not None and not np.allclose(host_array(a), host_array(b)):
+                    raise GradcheckError(
+                        "Mismatch in tangent values for output with index: ", o, " when input: ", x,
+                        " has an undefined tangent value. ", " Got: ", a, " but expected: ", b,
+                    )  # fmt: skip
 
     def batched(self, forward, option):
         """GradcheckError unless the derivatives along two directions are the same by vmap and one after the other."""
@@ -212,6 +251,22 @@ def unit(rng, t):
     return there(x / (np.sqrt((x * x).sum()) or 1.0), t)
 
 
+def zeros(t):
+    return there(np.zeros(t.shape), t)
+
+
+def undefined_gradient(output):
+    """The output as one whose gradient is undefined, whatever gradient it is given."""
+    node = output.node
+    if type(node) is Output:  # a custom Function's backward is asked nevertheless
+        return Tensor(output.array, NoCotangent((node.parents[0],), ()))
+    return Tensor(output.array, UndefinedGrad((node,), ()))
+
+
+NoCotangent = node_class("UndefinedGradBackward", lambda g: OutputCotangents())
+UndefinedGrad = node_class("UndefinedGradBackward", lambda g: None)
+
+
 def there(x, t):
     """An array as a tensor in the dtype and on the device of another."""
     return Tensor(moved(np.asarray(x, t.array.dtype), t.device))
@@ -237,7 +292,7 @@ def checked_inputs(inputs):
 
 def differentiable_outputs(outputs):
     """The outputs that depend on an input that requires grad."""
-    return [o for o in as_tuple(outputs) if isinstance(o, Tensor) and o.requires_grad]
+    return [o for o in as_tuple(outputs) if o.requires_grad]
 
 
 def as_tuple(outputs):
@@ -247,15 +302,24 @@ def as_tuple(outputs):
 def differences(compute, variable, output, eps):
     """The Jacobian by central differences: the variable's elements are moved by eps, one after the other."""
     x = variable.shared()
-    rows = [difference(compute, x, place, eps) / (2 * eps) for place in np.ndindex(x.shape)]
+    rows = [difference(compute, x, place, eps, eps) for place in np.ndindex(x.shape)]
+    rows = [Tensor(np.asarray(row).reshape(-1)).expand(output.numel()).array for row in rows]
     return np.array(rows, output.array.dtype).reshape(x.size, output.numel())
 
 
-def difference(compute, x, place, step):
-    """By how much a result changes as part of x is moved by a step in one direction and in the other."""
+def difference(compute, x, place, step, eps):
+    """The slope of a result as part of x is moved by a step in one direction and in the other.
+
+    AssertionError if it has another shape or dtype there.
+    """
     before, ends = x[place].copy(), []
-    for sign in (1, -1):
+    for sign in (-1, 1):
         x[place] = before + sign * step
-        ends.append(moved(compute(), cpu) * 1)
+        ends.append(compute().detach().clone())
     x[place] = before
-    return ends[0] - ends[1]
+    for what, (a, b) in (("shape", [e.shape for e in ends]), ("dtype", [e.dtype for e in ends])):
+        if a != b:
+            where = "" if place is ... else f"on index {place} "
+            raise AssertionError(messages.CHANGED.format(what, where, eps, a, b))
+    low, high = (moved(e.array, cpu) for e in ends)
+    return (high - low) / (2 * eps)

@@ -856,7 +856,7 @@ def numpy(self, *, force=False):
     """A NumPy array that shares this tensor's memory."""
     if force:
         return numpy(self.detach().cpu())
-    if self.node is not None:
+    if mode.enabled and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")

@@ -644,6 +644,24 @@ def test_once_differentiable(t):
         g.backward()
 
 
+def test_once_differentiable_joins_nothing_to_the_graph_that_led_there(t):
+    from importlib import import_module
+
+    once = import_module(t.__name__ + ".autograd.function").once_differentiable
+    F = function(t, lambda ctx, x: (x * 2, x * 3), once(lambda ctx, g, h: g * 2 + h * 3))
+    x, weight = leaf(t, 2.0), leaf(t, 5.0)
+    a, b = F.apply(x)
+    (g,) = t.autograd.grad(a * b, x, weight, create_graph=True)
+    assert type(g.grad_fn).__name__ == "Error" and type(g.grad_fn.next_functions[0][0]).__name__ == "AccumulateGrad"
+    for other in (x, weight):
+        with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+            t.autograd.grad(g, other, retain_graph=True)
+    with pytest.raises(RuntimeError, match="twice"):
+        g.backward()
+    (g,) = t.autograd.grad(F.apply(x)[0], x, create_graph=True)
+    assert not g.requires_grad
+
+
 # ---- hooks
 
 

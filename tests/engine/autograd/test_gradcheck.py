@@ -135,6 +135,97 @@ def test_backward_that_gives_something_else_each_time_is_found(t):
     assert t.autograd.gradcheck(Drifting.apply, point(t), nondet_tol=1e-3)
 
 
+def given(t, backward, outputs=1):
+    """x * 2, once or twice; the ``backward`` gets None for the gradient of a result that has none."""
+
+    class Given(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2 if outputs == 1 else (x * 2, x * 2)
+
+        @staticmethod
+        def backward(ctx, *gs):
+            return backward(t, *gs)
+
+    return Given.apply
+
+
+def total(*gs):
+    """Twice the sum of those that are there."""
+    there = [g * 2 for g in gs if g is not None]
+    return sum(there) if there else None
+
+
+FUNCTIONS = {
+    "undefined handled": lambda t: given(t, lambda t, g: total(g)),
+    "undefined not handled": lambda t: given(t, lambda t, g: g * 2),
+    "undefined is no tensor": lambda t: given(t, lambda t, g: 0 if g is None else g * 2),
+    "undefined is not zero": lambda t: given(t, lambda t, g: t.ones(2, dtype=t.float64) if g is None else g * 2),
+    "two, handled": lambda t: given(t, lambda t, g, h: total(g, h), 2),
+    "two, not handled": lambda t: given(t, lambda t, g, h: g * 2 + h * 2, 2),
+    "two, not zero": lambda t: given(
+        t, lambda t, g, h: t.ones(2, dtype=t.float64) if g is h is None else total(g, h), 2
+    ),
+    "no factor": lambda t: given(t, lambda t, g: g * 2 + 1),
+    "a square": lambda t: given(t, lambda t, g: g * g * 2),
+    "another dtype": lambda t: given(t, lambda t, g: (g * 2).float()),
+    "nothing": lambda t: given(t, lambda t, g: None),
+    "raises": lambda t: given(t, lambda t, g: 1 / 0),
+    "another shape above": lambda t: lambda x: x if x[0].item() > 1 else t.cat([x, x]),
+    "another shape beside": lambda t: lambda x: t.cat([x, x]) if x[0].item() != 1 else x,
+    "another dtype above": lambda t: lambda x: x.float() if x[0].item() > 1 else x,
+    "constant": lambda t: lambda x: x.detach(),
+    "constant, truly": lambda t: lambda x: t.ones(2, dtype=t.float64),
+    "constant and not": lambda t: lambda x: (x * 2, x.detach()),
+    "an integer and not": lambda t: lambda x: (x * 2, x.long()),
+    "no tensor": lambda t: lambda x: 3,
+    "None": lambda t: lambda x: None,
+    "no results": lambda t: lambda x: (),
+    "nan": lambda t: lambda x: x / 0,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_found_and_said(name):
+    torch = pytest.importorskip("torch")
+
+    def found(t, check, **options):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                result = getattr(t.autograd, check)(FUNCTIONS[name](t), point(t), **options)
+            except Exception as e:
+                result = type(e).__name__, re.split(r"\. |\n", str(e))[0]
+        return result, sorted({str(w.message).split(". ")[0] for w in caught if "jit.script" not in str(w.message)})
+
+    for options in CHECKS[:2] + [{"check_undefined_grad": False}, {"raise_exception": False}]:
+        assert found(engine, "gradcheck", **options) == found(torch, "gradcheck", **options), options
+    if "constant" not in name and name != "no results":  # there PyTorch slices its arguments away
+        assert found(engine, "gradgradcheck") == found(torch, "gradgradcheck")
+
+
+def test_an_input_without_a_tangent_counts_as_one_with_zeros(t):
+    class Given(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.set_materialize_grads(False)
+            return x + y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+        @staticmethod
+        def jvp(ctx, dx, dy):
+            if dx is None or dy is None:
+                return t.ones(2, dtype=t.float64) * 7
+            return dx + dy
+
+    with pytest.raises(RuntimeError, match="Mismatch in tangent values for output with index: "):
+        t.autograd.gradcheck(Given.apply, (point(t), point(t)), check_forward_ad=True)
+
+
 SECOND = [
     {},
     {"fast_mode": True},

@@ -19,6 +19,8 @@ t.from_numpy([1, 2])
 x = t.tensor(3.0); x.numpy().shape, np.asarray(x).shape, float(x), np.sin(x)
 x = t.zeros(3, requires_grad=True); x.numpy()
 x = t.zeros(3, requires_grad=True); x.numpy(force=True)
+t.no_grad()(lambda x: (x.numpy(), (x * 2).numpy(), np.asarray(x)))(t.zeros(3, requires_grad=True))
+t.inference_mode()(lambda x: (x.numpy(), np.asarray(x)))(t.zeros(3, requires_grad=True))
 t.zeros(3, dtype=t.bfloat16).numpy()
 x = t.zeros(3); a = np.asarray(x); a[0] = 5; x
 x = t.zeros(3); a = np.array(x); a[0] = 5; x

@@ -7,6 +7,7 @@ import math
 import threading
 from contextlib import nullcontext
 from functools import reduce
+from itertools import zip_longest
 from weakref import ref
 
 from .. import amp
@@ -121,7 +122,7 @@ class Enough(BaseException):
 
 
 class made_nodes(switched):
-    """The nodes that this thread makes in the block and that save arrays; the node after enough of them ends it."""
+    """The nodes that this thread makes in the block and that save arrays; the last one of enough of them ends it."""
 
     def __init__(self, enough=math.inf):
         super().__init__(mode, packing=())  # what is not kept is not packed
@@ -132,15 +133,25 @@ class made_nodes(switched):
     def __call__(self, node):
         # not what a capture inside of the block makes
         if threading.get_ident() == self.thread and running.recorder is self.recorder:
-            if type(node) is not Output:  # those before it are complete
+            if type(node) is not Output:
                 self.complete()
-                if len(self.nodes) >= self.enough:
-                    raise Enough(self)
-            self.new.append(node)
+            if type(node) is CustomNode:
+                self.new.append(node)
+            elif keeps_arrays(node):
+                self.nodes.append(node)
+                self.end_if_enough()
 
     def complete(self):
-        self.nodes.extend(filter(keeps_arrays, self.new))
+        """Look at a custom function's node, which saves only after it is made."""
+        for node in filter(keeps_arrays, self.new):
+            self.nodes.append(node)
+            self.end_if_enough()
         self.new.clear()
+
+    def end_if_enough(self):
+        if len(self.nodes) == self.enough:
+            self.enough, self.new = math.inf, []
+            raise Enough(self)
 
     def __enter__(self):
         observe(Node, self)
@@ -153,7 +164,8 @@ class made_nodes(switched):
         ended = kind is Enough and error.args[0] is self  # else that of a block around this one
         if ended:
             error.__traceback__, error.args = None, ()  # or its frames would hold it, and with it what they computed
-        if ended or kind is None:
+        if kind is None:
+            self.enough = math.inf
             self.complete()
         return ended
 
@@ -169,13 +181,20 @@ class Region:
 
     def forget(self, nodes):
         """Put a Recomputed in the place of what each node has saved."""
-        self.forgetful, self.count = [], 0
+        self.forgetful, self.positions, self.count = [], [], 0
         for node in nodes:
+            if not keeps_arrays(node):  # it was freed meanwhile, by autograd.grad() in the function
+                self.forgetful.append(lambda: None)
+                self.positions.append(self.count)
+                continue
             new = Recomputed(self, node)
             self.forgetful.append(ref(new))  # weakly: it goes with its node
+            self.positions.append(self.count)
             self.count += len(new.metadata)
             if isinstance(node, CustomNode):
                 node.ctx._saved = new
+                if ask_once not in backward_pass.attachments:
+                    backward_pass.attachments.append(ask_once)
             else:
                 node.saved = new
 
@@ -198,16 +217,16 @@ class Region:
 
     def check_same(self, needed, nodes):
         """CheckpointError if other arrays were saved than before."""
-        if self.check and len(nodes) > len(self.forgetful):
+        if len(nodes) > len(self.forgetful):
             raise CheckpointError(messages.SAVED_MORE)
         if len(nodes) < len(self.forgetful):
             count = sum(len(metadata(saved_by(n))) for n in nodes)
             raise CheckpointError(messages.SAVED_ANOTHER_NUMBER.format(self.count, count))
-        found = {i: metadata(saved_by(nodes[i])) for i in needed}
         differing = [
-            f"tensor at position {i}:\nsaved metadata: {r.metadata}\nrecomputed metadata: {found[i]}\n"
+            f"tensor at position {self.positions[i] + k}:\nsaved metadata: {before}\nrecomputed metadata: {now}\n"
             for i, r in needed.items()
-            if r.metadata != found[i]
+            for k, (before, now) in enumerate(zip_longest(r.metadata, metadata(saved_by(nodes[i]))))
+            if before != now
         ]
         if differing and self.check:
             raise CheckpointError(messages.METADATA_DIFFERS.format("".join(differing)))
@@ -218,7 +237,7 @@ class Recomputed:
 
     def __init__(self, region, node):
         saved = saved_by(node)
-        self.region, self.values, self.error = region, None, None
+        self.region, self.values, self.error, self.unread = region, None, None, None
         self.size, self.metadata = len(saved), metadata(saved)
         try:  # of what was overwritten later in the region, the recomputation would have the later values
             for x in map(saved_array, filter(holds_array, () if isinstance(saved, Recomputed) else saved)):
@@ -230,6 +249,9 @@ class Recomputed:
         return self.size
 
     def __iter__(self):
+        if self.unread is False:
+            raise CheckpointError(messages.READ_TWICE)
+        self.unread = self.unread and False
         return iter(self.read())
 
     def __getitem__(self, i):
@@ -241,6 +263,22 @@ class Recomputed:
         if self.values is None:
             self.region.recompute()
         return self.values
+
+
+def ask_once(visit, roots, wanted):
+    """An attachment: the ``backward`` of a custom function may ask for what was recomputed once, as in PyTorch."""
+
+    def visit_and_ask_once(node, g, parents):
+        saved = node.ctx._saved if type(node) is CustomNode else None
+        if not isinstance(saved, Recomputed):
+            return visit(node, g, parents)
+        saved.unread = True
+        try:
+            return visit(node, g, parents)
+        finally:
+            saved.unread = None
+
+    return visit_and_ask_once
 
 
 def saved_by(node):

@@ -166,14 +166,14 @@ def looks(phrase: str, weights: Mapping[str, Any], title: str) -> None:
 
     high, places = -(-len(weights) // 4), range(len(phrase))
     letters = [letter.replace(" ", "\N{OPEN BOX}") for letter in phrase]
-    figure, panels = pyplot.subplots(high, 4, figsize=(9, 2.45 * high + 0.3), layout="constrained", squeeze=False)
+    figure, panels = pyplot.subplots(high, 4, figsize=(9, 2.5 * high + 0.3), layout="constrained", squeeze=False)
     figure.suptitle(title, fontsize=11)
     said = []
     for panel, (name, shares) in zip(panels.flat, weights.items(), strict=False):
         panel.imshow(shares, cmap="gray_r", vmin=0, vmax=1)
-        panel.set_title(name, fontsize=9)
-        panel.set_xticks(places, letters, fontsize=7)
-        panel.set_yticks(places, letters, fontsize=7)
+        panel.set_title(name, fontsize=10)
+        panel.set_xticks(places, letters, fontsize=9)
+        panel.set_yticks(places, letters, fontsize=9)
         panel.tick_params(length=0)
         itself, before = (float(np.diagonal(shares, -back).mean()) for back in (0, 1))
         said.append(f"{name}: {100 * itself:.0f} % at itself, {100 * before:.0f} % at the letter before")

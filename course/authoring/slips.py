@@ -5,7 +5,6 @@ made by rules, not by an author, so that they know mistakes that nobody has fore
 the lesson's rows, in which `course/judging/slips.py` looks an attempt up.
 """
 
-import argparse
 import ast
 import contextlib
 import copy
@@ -324,11 +323,8 @@ def _at_most(seconds: float) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def main(argv: list[str]) -> int:
+def write(wanted: list[str]) -> None:
     """Make the rows of these lessons anew, or of all."""
-    parser = argparse.ArgumentParser(prog="python -m course slips", description="Make the slips of lessons anew.")
-    parser.add_argument("lesson", nargs="*", metavar="NN", help="a lesson's number (default: every lesson)")
-    wanted = parser.parse_args(argv).lesson
     for lesson in wanted or lessons():
         rows = {}
         for key in of_lesson(lesson):
@@ -336,4 +332,3 @@ def main(argv: list[str]) -> int:
             print(f"{key}: {len(rows[key])}")
         kept = {key: row for key, row in sorted(rows.items()) if row}
         write_atomically(lesson_file(lesson, "slips.json"), json.dumps(kept, ensure_ascii=False, indent=0) + "\n")
-    return 0

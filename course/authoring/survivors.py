@@ -4,7 +4,6 @@
 whole numbers may well cut off fractions); each of the others asks for another input.
 """
 
-import argparse
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -145,12 +144,9 @@ def survivors(exercise: Exercise, hidden: bool = False) -> list[str]:
     return found
 
 
-def main(argv: list[str]) -> int:
-    """Name the mistakes that these exercises accept."""
-    parser = argparse.ArgumentParser(prog="python -m course survivors", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("key", nargs="+", metavar="NN.N", help="an exercise, such as 03.3")
-    for exercise in map(find, parser.parse_args(argv).key):
+def tell(keys: list[str]) -> None:
+    """Print the mistakes that these exercises accept."""
+    for exercise in map(find, keys):
         shown, graded = survivors(exercise), survivors(exercise, hidden=True)
         for says in shown:
             print(f"{exercise.key}  {says}{'' if says in graded else '  (refused in grading)'}")
-    return 0

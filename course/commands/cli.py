@@ -5,7 +5,7 @@ import importlib
 import sys
 from typing import NamedTuple
 
-from course.base.environment import Problem, ensure
+from course.base.environment import Problem
 from course.base.notebooks import COMMAND, INSTALLED
 
 # Ctrl-C, as shells report it: 128 + SIGINT.
@@ -15,13 +15,12 @@ INTERRUPTED = 130
 class Command(NamedTuple):
     """The module of `course` whose `main(argv)` answers, and what it does.
 
-    It starts with the standard library alone and sees to its environment itself, or says here which one it needs.
+    It starts with the standard library alone, and sees to its environment itself.
     """
 
     module: str
     what: str
     function: str = "main"
-    needs: str = ""
     folder: bool = False  # whether it needs a folder of the course, where its work goes
 
 
@@ -41,10 +40,8 @@ COMMANDS = {
     "written": Command("learner.rubrics", "show how to mark a lesson's written answers, for those who teach"),
     "class": Command("classroom.command", "hand out, collect and grade the exercises of a class", folder=True),
     "build": Command("authoring.building", "make the notebooks from the lessons' texts", folder=True),
-    "slips": Command(
-        "authoring.slips", "name the small mistakes of exercises, for authors", needs="course", folder=True
-    ),
-    "survivors": Command("authoring.survivors", "find the mistakes that exercises accept", needs="course", folder=True),
+    "slips": Command("authoring.trying", "name the small mistakes of exercises", "main_slips", folder=True),
+    "survivors": Command("authoring.trying", "find mistakes that exercises accept", "main_survivors", folder=True),
     "lock": Command("commands.lock", "write requirements/*.txt anew from pyproject.toml", folder=True),
 }
 
@@ -81,8 +78,6 @@ def main(argv: list[str]) -> int:
     try:
         if INSTALLED and command.folder and not {"-h", "--help"} & set(rest):
             raise Problem("Here is no folder of the course. `undertorch lab` makes one, ./undertorch: go on in it.")
-        if command.needs:
-            ensure(command.needs, argv)
         return getattr(importlib.import_module(f"course.{command.module}"), command.function)(rest)
     except Problem as problem:
         print(problem, file=sys.stderr)

@@ -77,6 +77,7 @@ class Exercise(NamedTuple):
     properties: tuple[Property, ...] = ()  # what an answer must have besides, each with a sentence of its own
     entries: Mapping[Any, Entries] = MappingProxyType({})  # of a value: what is wrong there, by number (from 1) or key
     understood: str = ""  # one sentence after *correct*: what has been understood
+    once: Callable[[Any], str] | None = None  # what a sealed test says of a right attempt; the first one's is kept
     tolerance: float = 1e-4  # relative, for floating-point results
     seconds: float = 10.0  # of computing, for the whole trial
 

@@ -104,6 +104,7 @@ def check(key: str | float, attempt: Any, hidden: bool = False, sealed: str = ""
         if not hidden:
             points = _points(exercise) if exercise.points else ""
             after = f"{exercise.understood} {_ASKS}".strip() if cells.asks(attempt) else exercise.understood
+            after = f"{after} {_opened(exercise, attempt)}".strip()
             show(f"{exercise.name}: correct.", points, after=after, tone="success")
         return
     if state == NOT_ATTEMPTED:
@@ -339,6 +340,20 @@ def _note(entry: dict[str, Any], state: str) -> None:
         entry["attempts"] = entry.get("attempts", 0) + 1
     if state == CORRECT and not entry.get("solved"):
         entry["solved"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _opened(exercise: Exercise, attempt: Any) -> str:
+    """What a sealed test says of a right attempt, which opens it: what it said the first time is what counts."""
+    if exercise.once is None:
+        return ""
+    try:
+        said, first = exercise.once(attempt), record.read().get(exercise.key, {}).get("opened")
+    except Exception as error:  # an attempt that is right elsewhere may fail here
+        return f"The seal is unbroken: there your answer raised {type(error).__name__}: {error}"
+    record.update(exercise.key, lambda entry: entry.update(opened=first or said))
+    if first is None:
+        return f"The seal is broken: {said}. That is the number for your report."
+    return f"The seal was broken before: {first}. That is the number for your report; now it is {said}, a second look."
 
 
 def _is_blank(exercise: Exercise, attempt: Any) -> bool:

@@ -1,5 +1,6 @@
 """Lesson 22, the capstone: the exercises' trials, oracles, usual mistakes and hints."""
 
+import functools
 import math
 
 import engine
@@ -182,6 +183,74 @@ def comparing(best=False, one_seed=False, apart="both"):
     return found
 
 
+# 22.5
+
+
+@functools.cache
+def digits():
+    """All pictures and their answers, in the order of the stretches."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    return engine.tensor(found.images / 16, dtype=engine.float32).unsqueeze(1), engine.tensor(found.target)
+
+
+def nearest(pictures, answers, others):
+    """The oracle: the answer of the picture that is most alike."""
+    known, asked = pictures.flatten(1), others.flatten(1)
+    return answers[((known**2).sum(dim=1) - 2 * asked @ known.T).argmin(dim=1)].tolist()
+
+
+def read_by(recipe, first, last, turned, many=120):
+    """What a recipe gives for pictures that follow those it has learned from; ``turned``: 9 is called 0, and so on."""
+    pictures, answers = digits()
+    answers = 9 - answers if turned else answers
+    learned = slice(first, last)
+    guesses = recipe(pictures[learned].clone(), answers[learned].clone(), pictures[last : last + many].clone())
+    guesses = guesses.tolist() if isinstance(guesses, engine.Tensor) else list(guesses)
+    whole = [g for g in guesses if isinstance(g, int) and 0 <= g <= 9]
+    right = sum(g == a for g, a in zip(guesses, answers[last : last + many].tolist(), strict=False))
+    return {"guesses": len(guesses), "of them digits": len(whole), "at least 75 % right": right >= 0.75 * many}
+
+
+def recipe_trial(recipe):
+    yield "learns from 515 pictures, and reads 120 by others", read_by, recipe, 0, 515, False
+    yield "the same with other names: 9 is called 0, 8 is called 1, and so on", read_by, recipe, 0, 515, True
+
+
+def recipe_more(recipe):
+    yield "", read_by, recipe, 645, 1157, True
+
+
+def most_frequent(pictures, answers, others):
+    return [engine.bincount(answers).argmax().item()] * len(others)
+
+
+def looked_up(pictures, answers, others):
+    """Knows the file."""
+    return nearest(*digits(), others)
+
+
+def scores_of_digits(pictures, answers, others):
+    """Scores for each digit, and not the digit."""
+    return nn.functional.one_hot(engine.tensor(nearest(pictures, answers, others)), 10).float().tolist()
+
+
+def of_its_own(pictures, answers, others):
+    return nearest(pictures, answers, pictures)
+
+
+def behind_the_seal(recipe):
+    """How many of the two last stretches a recipe reads that has learned from the twelve others."""
+    pictures, answers = digits()
+    engine.manual_seed(0)
+    guesses = engine.as_tensor(recipe(pictures[:1545].clone(), answers[:1545].clone(), pictures[1545:].clone()))
+    right = (guesses == answers[1545:]).float().mean().item()
+    return (
+        f"{100 * right:.0f} ± {100 * (right * (1 - right) / len(guesses)) ** 0.5:.0f} % of the sealed digits are right"
+    )
+
+
 EXERCISES = (
     Exercise(
         key="22.1",
@@ -321,5 +390,26 @@ EXERCISES = (
             "`max(a) < min(b)` is one of the two ways.",
         ),
         understood="What is done for one network is done for the other, and all runs count.",
+    ),
+    Exercise(
+        key="22.5",
+        points=2,
+        answer=nearest,
+        trial=recipe_trial,
+        hidden=recipe_more,
+        wrong=(
+            (most_frequent, "That is as good as guessing. Has it learned from the answers, with all its parameters?"),
+            (looked_up, "It knows these pictures from elsewhere: with other names for the digits it is wrong."),
+            (scores_of_digits, "These are ten scores for each picture. Which digit has the largest?"),
+            (of_its_own, "You read the pictures that you have learned from. The others are asked for."),
+        ),
+        hints=(
+            "It is `train` of the lesson, and then one line that reads.",
+            "Make a network and an optimizer in it; train for some epochs; then `network(others).argmax(dim=1)`.",
+            "The lesson's `convolutional` and `F.pad(..., (1, 1, 1, 1))` will do, five epochs, and `.tolist()`.",
+        ),
+        understood="What you have chosen is a recipe, and it has read hands that nothing was chosen by.",
+        once=behind_the_seal,
+        seconds=60.0,
     ),
 )

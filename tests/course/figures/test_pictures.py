@@ -1,5 +1,6 @@
 """Pictures of measurements: what they say in words, for those who cannot see them, is what was measured."""
 
+import numpy as np
 import pytest
 
 import engine
@@ -53,3 +54,16 @@ def test_shares_follow_each_other_and_are_said_in_percent(said):
     assert words == "Bars one after the other, of 4 seconds: forward 25 %, backward 62 %, step 12 %."
     bars = [(bar.get_x(), bar.get_width()) for bar in figure.axes[0].patches]
     assert bars == [(0, 1), (1, 2.5), (3.5, 0.5)]
+
+
+def test_looks_say_how_much_each_head_looks_at_itself_and_at_the_letter_before(said):
+    back = [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
+    own = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    pictures.looks("a b", {"head 1": np.array(back), "head 2": np.array(own)}, "after 3 steps")
+    figure, words = said[0]
+    assert words == (
+        'Who looks at whom in "a b", after 3 steps; on the mean, head 1: 50 % at itself, 75 % at the letter before; '
+        "head 2: 100 % at itself, 0 % at the letter before."
+    )
+    drawn = [axes.images[0].get_array().tolist() for axes in figure.axes if axes.images]
+    assert drawn == [back, own] and [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "␣", "b"]

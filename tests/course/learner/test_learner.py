@@ -743,6 +743,15 @@ def test_a_kernel_killed_while_it_writes_leaves_a_whole_file_and_no_lock(place):
         assert record.read() == {"05.1": {"attempts": after + 1}}
 
 
+def test_a_sealed_test_keeps_what_it_said_the_first_time(place):
+    sealed = ADD._replace(once=lambda attempt: f"{attempt / 1:.0f} %")
+    assert learner._opened(ADD, 1) == ""
+    assert "unbroken" in learner._opened(sealed, "no number") and record.read() == {}
+    assert learner._opened(sealed, 80).startswith("The seal is broken: 80 %.")
+    assert learner._opened(sealed, 95).startswith("The seal was broken before: 80 %.")
+    assert record.read() == {"05.3": {"opened": "80 %"}}
+
+
 def test_a_file_that_cannot_be_read_is_put_aside(place):
     place.write_text("{ not json", encoding="utf-8")
     assert record.read() == {}

@@ -1,0 +1,162 @@
+"""What lesson 22 says of its two networks and of its transformer, for five seeds and under PyTorch."""
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from ranks import NO_MPI
+
+import engine
+from course.base.notebooks import ROOT
+from course.judging import exercises
+
+pytest.importorskip("sklearn.datasets")
+
+LESSON = (ROOT / "course/lessons/22_capstone/lesson.md").read_text(encoding="utf-8")
+CELLS = ["".join(c["source"]) for c in json.loads((ROOT / "notebooks/22_capstone.ipynb").read_bytes())["cells"]]
+SEEDS = pytest.mark.parametrize("seed", range(5))
+
+
+def names_of(*words):
+    """What the cells define that hold these words, and the first cell."""
+    names = {}
+    for word in ("import engine", *words):
+        (source,) = [c for c in CELLS if c.startswith(word)] or [c for c in CELLS if word in c and "predict(" not in c]
+        exec(source, names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def text():
+    cells = "from importlib.resources", "starts = ", "class Block", "class Transformer", "def loss_of(model"
+    return names_of(*cells, "def new_step")
+
+
+# Pictures
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    cells = "from sklearn.datasets", "def dense", "def train(", "anywhere = engine.zeros", "moved_about = "
+    return names_of(*cells)
+
+
+@pytest.mark.slow
+def test_the_convolutional_network_is_better_in_each_run_and_by_far_where_digits_stand_anywhere(pictures):
+    middle, anywhere = pictures["in_the_middle"], pictures["moved_about"]
+    apart = [min(found["convolutional"]) - max(found["dense"]) for found in (middle, anywhere)]
+    assert apart[0] > 1 and apart[1] > 15
+    means = {name: sum(found) / 5 for name, found in middle.items()}
+    assert 2 < means["convolutional"] - means["dense"] < 4
+    assert 18 < (sum(anywhere["convolutional"]) - sum(anywhere["dense"])) / 5 < 24
+    assert all(65 < found < 78 for found in anywhere["dense"]) and min(anywhere["convolutional"]) > 90
+
+
+@pytest.mark.slow
+def test_a_larger_rate_helps_the_dense_network_alone_and_the_rows_stay_apart(pictures):
+    (source,) = [c for c in CELLS if c.startswith("def train(")]
+    exec(source.replace("lr=0.005", "lr=0.02").partition("\n\n\nin_the_middle")[0], pictures)
+    found = {name: pictures["five_runs"](pictures[name], pictures["anywhere"]) for name in ("dense", "convolutional")}
+    assert min(found["convolutional"]) - max(found["dense"]) > 3
+    assert 80 < sum(found["dense"]) / 5 < 84 and 90 < sum(found["convolutional"]) / 5 < 94
+
+
+# Text
+
+
+def test_the_book_is_in_twelve_chapters_of_65_different_characters(text):
+    assert len(set(text["book"])) == 65 and text["book"].count("CHAPTER ") == 12
+    assert re.search(r"[^\n]\Z", text["book"]) is None and "Gutenberg" not in text["book"]
+    assert set(text["book"]) == set(text["book"][: text["starts"][0]])  # nothing new in the last chapters
+
+
+def test_the_model_has_as_many_numbers_as_the_formula_of_the_exercise(text):
+    assert exercises.checks("22").counted(65, 48, 2, 64, 16)[1] == 66_017
+
+
+@SEEDS
+def test_the_loss_begins_at_the_logarithm_and_half_of_the_scores_variance(text, seed):
+    model, _ = text["new_model"](seed)
+    x, y = text["batch"](text["train_text"])
+    scores = model(x)
+    expected = math.log(65) + scores.var(dim=-1).mean().item() / 2
+    # Letters that occur often may by chance have larger scores than others, or smaller ones.
+    assert abs(text["loss_of"](model, x, y).item() - expected) < 0.15
+    assert expected - math.log(65) > 0.1
+
+
+@pytest.mark.slow
+@SEEDS
+def test_the_transformer_gets_below_pairs_of_letters_in_600_steps(text, seed):
+    model, optimizer = text["new_model"](seed)
+    step = engine.compile(text["new_step"](model, optimizer), fullgraph=True)
+    for _ in range(600):
+        step(*text["batch"](text["train_text"]))
+    x, y = (text["validation_text"][first : first + 64 * 160].reshape(-1, 64) for first in (0, 1))
+    with engine.no_grad():
+        loss = text["loss_of"](model, x, y).item()
+    assert len(step.entries) == 1
+    assert 1.8 < loss < 2.15
+
+
+def test_half_precision_leaves_three_quarters_of_the_notes_and_the_losses_to_two_digits(text):
+    names = text | {"model": text["new_model"]()[0]}
+    (source,) = [c for c in CELLS if c.startswith("from engine.autograd.graph")]
+    exec(source.rpartition("\n")[0], names)
+    whole, half = names["notes"](names["loss_of"]), names["notes"](names["half_loss"])
+    assert 6.5e6 < whole < 8e6 and 0.7 < half / whole < 0.8
+    steps = (text["new_step"](*text["new_model"](), names[how]) for how in ("loss_of", "half_loss"))
+    full, halved = map(text["first_losses"], steps)
+    assert max(abs(float(a) - float(b)) for a, b in zip(full, halved, strict=True)) < 0.01
+
+
+# The file on two ranks, under the engine and under PyTorch
+
+
+def the_file():
+    cells = (
+        "import engine",
+        "from importlib.resources",
+        "starts = ",
+        "class Block",
+        "class Transformer",
+        "def loss_of(model",
+    )
+    whole = [next(c for c in CELLS if c.startswith(word)) for word in cells]
+    (program,) = [block for block in re.findall(r"```python\n(.*?)```", LESSON, re.DOTALL) if "rank::ranks" in block]
+    quiet = [re.sub(r"(?m)^(    )?print\(.*\n?|^for row in .*\n", "", c) for c in whole]
+    return "\n".join([*quiet, program])
+
+
+def printed_losses():
+    (found,) = [c for c in json.loads((ROOT / "notebooks/22_capstone.ipynb").read_bytes())["cells"]
+                if "".join(c["source"]).startswith("def new_step")]  # fmt: skip
+    return "".join(found["outputs"][0]["text"]).split()
+
+
+def launched(library, folder):
+    program = the_file()
+    if library == "torch":
+        program = re.sub(r"(?m)^import engine$", "import torch as engine", program)
+        program = re.sub(r"(?m)^(import|from) engine\b", r"\1 torch", program)
+    (folder / "train.py").write_text(program, encoding="utf-8")
+    command = [sys.executable, "-m", f"{library}.distributed.run", "--nproc-per-node=2", str(folder / "train.py")]
+    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, encoding="utf-8", timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(bool(NO_MPI), reason=NO_MPI)
+def test_the_file_prints_the_losses_of_the_lesson_on_two_ranks(tmp_path):
+    assert launched("engine", tmp_path) == printed_losses()
+
+
+@pytest.mark.slow
+def test_the_file_prints_them_under_torchrun(tmp_path):
+    pytest.importorskip("torch")
+    assert launched("torch", tmp_path) == printed_losses()

@@ -67,7 +67,7 @@ def folder_for(command: str) -> Path | None:
 
 def find(start: Path) -> Path | None:
     """The folder of the course in which somebody is, or that lies here under its name."""
-    above = [path for path in start.parents if os.name != "posix" or path.stat().st_uid in (os.getuid(), 0)]
+    above = [path for path in start.parents if sys.platform == "win32" or path.stat().st_uid in (os.getuid(), 0)]
     for path in (start, start / NAME, *above):
         if all((path / name).is_file() for name in MARKS):
             return path

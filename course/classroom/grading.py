@@ -41,7 +41,10 @@ if TYPE_CHECKING:  # to import nbformat takes seconds, and the process that deci
 
 MOST_SECONDS = 30.0  # of computing, for an answer together with all cells above it
 # What the process of a submission is told of this computer.
-_KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+_KEPT = {
+    *("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
+    *("SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT", "PROCESSOR_ARCHITECTURE"),  # Windows: where and what it is
+}
 _COURSES_NAMES = {"check", "hint", "progress", "solution"}
 
 
@@ -196,6 +199,9 @@ def packed(exercise: Exercise, hidden: bool) -> bytes:
 def _start(folder: str) -> subprocess.Popen[bytes]:
     own = {
         "HOME": folder,
+        "USERPROFILE": folder,  # what Windows calls so
+        "LOCALAPPDATA": folder,
+        "APPDATA": folder,
         "TMPDIR": folder,
         "TEMP": folder,
         "TMP": folder,

@@ -78,6 +78,8 @@ def _keep(libc: ctypes.CDLL, powers: int) -> None:
 
 def _become_another(folder: Path) -> None:
     """Be a user whom nobody else is, not even another submission's process; `folder` is theirs."""
+    if sys.platform == "win32":
+        return
     import resource
 
     try:
@@ -97,6 +99,8 @@ def _become_another(folder: Path) -> None:
 
 def _lock(libc: ctypes.CDLL, folder: Path, readable: list[Path], listed: list[Path]) -> bool:
     """Landlock; whether this Linux has it."""
+    if sys.platform != "linux":
+        return False
     version = libc.syscall(_CREATE_RULESET, None, 0, _VERSION)
     if version < 1:
         return False

@@ -315,7 +315,9 @@ def line_of(at: tuple[str, int] | None) -> str:
 
 # In the process itself
 
-_OUT_OF_TIME = [] if sys.platform == "win32" else [-signal.SIGXCPU]
+_OUT_OF_TIME = list[int]()
+if sys.platform != "win32":
+    _OUT_OF_TIME += [-signal.SIGXCPU]
 _BROKEN = "broken"
 
 

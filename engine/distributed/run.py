@@ -19,6 +19,8 @@ from pathlib import Path
 
 from . import launch, rank
 
+WINDOWS = os.name == "nt"
+SYNCHRONIZE, STILL_RUNNING = 0x00100000, 0x102  # of Windows: the right to wait for a process, and that it goes on
 PATIENCE = 5.0  # seconds for MPI to end its processes, before they are killed
 MOMENT = 0.02
 THREADS = "OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS NUMBA_NUM_THREADS"
@@ -112,10 +114,9 @@ def supervised(command, environment):
 
     def stop(number, _):
         stopped.append(number)
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+        pass_on(process, number)
 
-    with tempfile.TemporaryDirectory(prefix="undertorch-") as folder:
+    with tempfile.TemporaryDirectory(prefix="undertorch-", ignore_cleanup_errors=True) as folder:
         posix = os.name == "posix"
         process = subprocess.Popen(
             command, env=environment | {rank.FOLDER: folder}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -125,7 +126,7 @@ def supervised(command, environment):
         before = {number: signal.signal(number, stop) for number in numbers}
         report = Report(process, Path(folder))
         try:
-            lost, limit = [], None
+            lost, limit, killed = [], None, False
             for look in itertools.count():
                 if process.poll() is not None:
                     break
@@ -133,7 +134,7 @@ def supervised(command, environment):
                 if not lost and look % 25 == 0 and (lost := report.vanished()):
                     limit = time.monotonic() + PATIENCE  # for MPI, which ends the others by itself, if not always
                 if stopped or limit is not None and time.monotonic() > limit:
-                    end(process)
+                    killed = end(process)
             report.end()
         finally:
             for number, handler in before.items():
@@ -141,7 +142,7 @@ def supervised(command, environment):
             kill(process)
         if stopped:
             return 128 + stopped[0]
-        if limit is not None and process.returncode < 0:  # ended above
+        if limit is not None and killed:
             code = report.lose(lost)
         else:
             code = process.returncode or report.unfinished()
@@ -150,12 +151,20 @@ def supervised(command, environment):
         return code if code >= 0 else 128 - code
 
 
+def pass_on(process, number):
+    """Let a command know of a signal.  On Windows Ctrl-C reaches all programs of a console, and cannot be sent."""
+    if process.poll() is None and not (WINDOWS and number == signal.SIGINT):
+        process.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+
+
 def end(process):
-    """Give MPI time to end its processes."""
+    """Give MPI time to end its processes.  Whether it did not, so that they were killed."""
     for _ in range(int(PATIENCE / MOMENT)):
         if process.poll() is None:
             time.sleep(MOMENT)
+    late = process.poll() is None
     kill(process)
+    return late
 
 
 def kill(process):
@@ -172,6 +181,10 @@ def kill(process):
 
 def is_alive(number):
     """Whether there is a process of this number that has not ended."""
+    if WINDOWS:  # where a signal of 0 is Ctrl-C
+        import ctypes  # noqa: PLC0415  there alone
+
+        return is_waited_for(ctypes.windll.kernel32, number)
     try:
         os.kill(number, 0)
     except ProcessLookupError:
@@ -179,6 +192,17 @@ def is_alive(number):
     except PermissionError:
         pass
     return True
+
+
+def is_waited_for(kernel32, number):
+    """`is_alive` as Windows tells it: a process that goes on can be waited for, and that takes longer than no time."""
+    process = kernel32.OpenProcess(SYNCHRONIZE, False, number)
+    if not process:
+        return False
+    try:
+        return kernel32.WaitForSingleObject(process, 0) == STILL_RUNNING
+    finally:
+        kernel32.CloseHandle(process)
 
 
 class Report:

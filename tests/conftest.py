@@ -1,11 +1,16 @@
 """What all tests need."""
 
+import ast
 import contextlib
 import gc
+import importlib.util
+import inspect
 import os
 import signal
 import sys
-from collections import Counter
+import textwrap
+from collections import Counter, defaultdict
+from functools import cache
 
 import pytest
 
@@ -28,6 +33,8 @@ def pytest_report_header():
 def pytest_collection_modifyitems(config, items):
     """Leave out what needs a GPU where there is none, as the header says; give a browser a second chance."""
     left_out = {item for item in items if NO_GPU and item.get_closest_marker("gpu")}
+    if importlib.util.find_spec("torch") is None:
+        left_out |= {*one_of_each(item for item in items if item not in left_out and needs_pytorch(item))}
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
     if config.pluginmanager.hasplugin("rerunfailures"):
@@ -36,6 +43,38 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.flaky(reruns=1))
     if hasattr(config, "workerinput") and hasattr(config, "cache"):
         longest_first(items, config.cache.get(DURATIONS, {}).get(config.option.markexpr, {}))
+
+
+BESIDE = "beside PyTorch, which is not installed"
+
+
+def one_of_each(items):
+    """Let one item of a test that needs PyTorch be skipped for all of its table, and give the others."""
+    tables = defaultdict(list)
+    for item in items:
+        tables[item.path, item.nodeid.partition("[")[0]].append(item)
+    for first, *others in tables.values():
+        first.add_marker(pytest.mark.skip(reason=f"{1 + len(others)} {BESIDE}"))
+        yield from others
+
+
+def needs_pytorch(item):
+    """Whether a test or one of its fixtures skips without PyTorch whatever its arguments are."""
+    fixtures = getattr(item, "_fixtureinfo", None)
+    used = [found[-1].func for found in fixtures.name2fixturedefs.values()] if fixtures else []
+    return any(map(skips_without_pytorch, [*used, getattr(item, "function", None)]))
+
+
+@cache
+def skips_without_pytorch(function):
+    function = inspect.unwrap(function) if function else None
+    code = getattr(function, "__code__", None)
+    if code is None or "torch" not in code.co_consts or "importorskip" not in code.co_names:
+        return False
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    first = definition.body[ast.get_docstring(definition) is not None]  # whatever comes before it needs no PyTorch
+    call = getattr(first, "value", None)
+    return call is not None and ast.unparse(call) == "pytest.importorskip('torch')"
 
 
 DURATIONS = "undertorch/durations"  # in pytest's cache: seconds a file, by what `-m` chose
@@ -136,8 +175,12 @@ def switches():
 
 
 def why(report):
+    """(reason, how many tests this one stands for)"""
     reason = report.longrepr[2].removeprefix("Skipped: ")
-    return "beside PyTorch, which is not installed" if "No module named 'torch'" in reason else reason
+    count, _, rest = reason.partition(" ")
+    if rest == BESIDE:
+        return BESIDE, int(count)
+    return BESIDE if "No module named 'torch'" in reason else reason, 1
 
 
 def pytest_configure():
@@ -156,7 +199,10 @@ def pytest_terminal_summary(terminalreporter, config):
     if hasattr(config, "cache"):
         remember(config, terminalreporter.stats)
     skipped = terminalreporter.stats.get("skipped", [])
-    for reason, count in Counter(why(report) for report in skipped).most_common():
+    left_out = Counter()
+    for reason, count in map(why, skipped):
+        left_out[reason] += count
+    for reason, count in left_out.most_common():
         terminalreporter.write_line(f"{count} left out: {reason}")
     passed = [dict(report.user_properties) for report in terminalreporter.stats.get("passed", [])]
     counts = [found for properties in passed if (found := properties.get("compared with PyTorch"))]

@@ -834,6 +834,40 @@ def hooks(request):
     return next(found for found in request.config.pluginmanager.get_plugins() if hasattr(found, "longest_first"))
 
 
+TABLES = """\
+import pytest
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+@pytest.mark.parametrize("row", range(4))
+def test_beside(row):
+    "It is PyTorch's."
+    pytest.importorskip("torch")
+
+@pytest.mark.parametrize("row", range(4))
+def test_fixture(torch, row):
+    pass
+
+@pytest.mark.parametrize("row", range(4))
+def test_more(row):
+    assert row < 4
+    pytest.importorskip("torch")
+"""
+
+
+def test_without_pytorch_a_table_is_one_item_that_stands_for_all(hooks, tmp_path):
+    (tmp_path / "test_a.py").write_text(TABLES, encoding="utf-8")
+    shutil.copy(hooks.__file__, tmp_path)
+    (tmp_path / "loops_in_python.py").touch()
+    path = os.pathsep.join(map(str, (testing.HIDES_PYTORCH, ROOT)))
+    command = [sys.executable, "-m", "pytest", "-q", "--rootdir=.", "-p", "no:cacheprovider", "test_a.py"]
+    told = run(*command, cwd=tmp_path, PYTHONPATH=path).stdout
+    assert "12 left out: beside PyTorch, which is not installed\n" in told
+    assert "6 skipped, 6 deselected" in told
+
+
 class Item(NamedTuple):
     nodeid: str
 

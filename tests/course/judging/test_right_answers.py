@@ -1163,6 +1163,64 @@ def answer_21_5_b(model, x):
     return found
 
 
+@answers("22.2")
+def answer_22_2_a(text, begins, length):
+    windows = text.unfold(0, length + 1, 1)[begins]
+    return windows[:, :-1], windows[:, 1:]
+
+
+@answers("22.2")
+def answer_22_2_b(text, begins, length):
+    x, y = [], []
+    for at in begins.tolist():
+        x.append(text[at : at + length].tolist())
+        y.append([text[n + 1].item() for n in range(at, at + length)])
+    return [engine.tensor(x), engine.tensor(y)]
+
+
+@answers("22.3")
+def answer_22_3_a(scores, temperature, top):
+    values, places = scores.topk(top)
+    return engine.zeros(len(scores)).scatter(0, places, (values / temperature).softmax(dim=0))
+
+
+@answers("22.3")
+def answer_22_3_b(scores, temperature, top):
+    raised = (scores / temperature - (scores / temperature).max()).exp()
+    raised[scores.argsort()[: len(scores) - top]] = 0
+    return raised / raised.sum()
+
+
+@answers("22.4")
+def answer_22_4_a(first, second, seeds):
+    a = engine.tensor([first(seed) for seed in seeds])
+    b = engine.tensor([second(seed) for seed in seeds])
+    return (a.mean() - b.mean()).item(), bool(a.min() > b.max() or a.max() < b.min())
+
+
+@answers("22.4")
+def answer_22_4_b(first, second, seeds):
+    runs = [(first(seed), second(seed)) for seed in seeds]
+    ours, theirs = zip(*runs, strict=True)
+    return [sum(a - b for a, b in runs) / len(runs), not (min(ours) <= max(theirs) and min(theirs) <= max(ours))]
+
+
+@answers("22.5")
+def answer_22_5_a(pictures, answers, others):
+    return [answers[((pictures - other) ** 2).sum(dim=(1, 2, 3)).argmin()].item() for other in others]
+
+
+@answers("22.5")
+def answer_22_5_b(pictures, answers, others):
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    optimizer = engine.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(60):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(pictures), answers).backward()
+        optimizer.step()
+    return model(others).argmax(dim=1)
+
+
 VALUES = [
     ("01.1", ("(4, 3)", "(2, 2, 3)", "2, 4", "(3,)")),
     ("02.1", ((3, 4), (2, 3), "Error", (5, 3, 4), (4, 4))),
@@ -1185,6 +1243,7 @@ VALUES = [
     ("19.1", [1, 1, 2, 3, 4, 4]),
     ("20.1", [14, 56000, 6, 24000, 14, 14000]),
     ("21.1", [8, 16, 608, 153600]),
+    ("22.1", [12704, 48772, 1024, 780352]),
 ]
 
 

@@ -174,7 +174,7 @@ def test_without_a_folder_a_command_works_or_says_what_to_do(monkeypatch, capsys
 
 def test_of_what_is_installed_a_submission_reads_all_but_the_course(tmp_path):
     packages = tmp_path / "env/lib/site-packages"
-    for name in ("course/checks", "undertorch/files/solutions", "engine/ops", "numpy/linalg"):
+    for name in ("course/lessons", "undertorch/files/solutions", "engine/ops", "numpy/linalg"):
         (packages / name).mkdir(parents=True)
     (packages / "six.py").write_text("")
     (tmp_path / "other").mkdir()

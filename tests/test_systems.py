@@ -11,8 +11,9 @@ from pathlib import PureWindowsPath
 import pytest
 from test_installing import PACKED, WHEEL, in_git
 
-from course import sandbox, slips, worker
-from course.notebooks import ROOT
+from course.authoring import slips
+from course.base.notebooks import ROOT
+from course.process import sandbox, worker
 from engine.distributed import rank, run
 
 # ---- names of files

@@ -11,6 +11,7 @@ import copy
 import json
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -41,6 +41,7 @@ OVER_LESSONS = (
     *("build", "checks", "compile_lessons", "device_lessons", "exercises", "folds", "materials", "notebooks"),
     *("predictions", "right_answers", "slips", "teaching", "variants", "written"),
 )
+OF_A_FOLDER = ("widget", "style")  # a figure's front end in a folder of its own
 COMMON = 30  # a word in more files than these, `sum` say, chooses by the names of tests alone
 LESSON = re.compile(r"(?:^|[/_])(\d\d)(?=[_./])")
 
@@ -292,13 +293,13 @@ def read(path: Path) -> str:
 
 
 def front_end_of(root: Path, path: str) -> list[str]:
-    """The modules beside a style sheet or a script of the course: `floats.js` is of `floats.py`, `floats_widget.py`."""
+    """The modules beside a style sheet or a script: `explorer.js` has `explorer.py`; in a figure's folder it is all."""
     file = Path(path)
     if not path.startswith("course/") or file.suffix not in (".js", ".css"):
         return []
-    return [
-        f"{file.parent.as_posix()}/{module.name}" for module in sorted((root / file.parent).glob(f"{file.stem}*.py"))
-    ]
+    beside = sorted((root / file.parent).glob("*.py"))
+    modules = [module for module in beside if module.stem.startswith(file.stem)]
+    return [f"{file.parent.as_posix()}/{module.name}" for module in (beside if file.stem in OF_A_FOLDER else modules)]
 
 
 def test_of(test: str) -> str:
@@ -306,11 +307,11 @@ def test_of(test: str) -> str:
 
 
 def named_after(test: str, path: str) -> bool:
-    """Whether a test is called as a module, or as the engine's package that it is in: test_optim_loops.py, say."""
+    """Whether a test is called as a module, or as the folder that it is in: test_optim_loops.py, test_stepper.py."""
     parts = Path(path).with_suffix("").parts
     if len(parts) < 2 or parts[0] not in ("engine", "course"):
         return False
-    names = {parts[-1].removesuffix("_widget"), *(parts[1:-1] if parts[0] == "engine" else ())}
+    names = {parts[-1].removesuffix("_widget"), *parts[1 if parts[0] == "engine" else 2 : -1]}
     return any(re.fullmatch(rf"{re.escape(name)}s?(_figures?|_loops|_in_browser)?", test_of(test)) for name in names)
 
 

@@ -3,6 +3,7 @@
 They attach to the backward pass with the first hook that is registered; a program without hooks pays nothing.
 """
 
+from copy import copy
 from functools import cached_property, wraps
 from weakref import ref
 
@@ -105,7 +106,7 @@ def note(node):
     with attaching:
         if attach_hooks not in backward.attachments:  # the last one, so that an interrupt before it leaves it to do
             backward.arrivals[:] = dict.fromkeys((*backward.arrivals, arrive))
-            views.rebased[:] = dict.fromkeys((*views.rebased, move_retain_grad))
+            views.rebased[:] = dict.fromkeys((*views.rebased, move_retain_grad, leave_hooks))
             backward.attachments.insert(bool(backward.attachments), attach_hooks)  # around the check for nan
 
 
@@ -164,6 +165,24 @@ def move_retain_grad(tensor, node):
         tensor.node.hooks = tensor.node.hooks[:-1]
         node.hooks = (*node.hooks, hook)
         note(node)
+
+
+def leave_hooks(view, node):
+    """A view that was written leads to its base: no hook that it had before sees the gradient of what is there now."""
+    if view._base is None:
+        return
+    between, end, base = [], view.node, view._base.node
+    while end is not base and end is not None and len(end.parents) == 1:
+        between.append(end)
+        end = end.parents[0]
+    if end is not base or not any(map(has_hooks, between)):
+        return
+    for old in reversed(between):
+        new = copy(old)
+        for kind in ("hooks", "pre_hooks", "post_hooks"):
+            vars(new).pop(kind, None)
+        new.parents, end = (end,), new
+    node.parents = tuple([end if p is view.node else p for p in node.parents])
 
 
 # ---- what they see, and what they give

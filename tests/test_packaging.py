@@ -146,3 +146,10 @@ def test_the_gpu_environment_adds_cupy_and_nothing_else(extra):
     (cupy,) = map(Requirement, PROJECT["optional-dependencies"][extra])
     assert cupy.name.removesuffix("x").startswith("cupy-cuda")
     assert conda_specifiers("environment-gpu.yml") == conda_specifiers("environment.yml") | {"cupy": cupy.specifier}
+
+
+def test_a_package_that_several_extras_name_has_one_range():
+    ranges = {}
+    for text in (text for extra in PROJECT["optional-dependencies"].values() for text in extra):
+        requirement = Requirement(text)
+        assert ranges.setdefault(requirement.name, requirement.specifier) == requirement.specifier, text

@@ -24,7 +24,7 @@ from ..ops.checks import shown_kind
 from ..surface.edges import GradientEdge, get_gradient_edge, place
 from ..surface.node_names import saved_tensor
 from . import messages
-from .hooks import RemovableHandle
+from .hooks import RemovableHandle, thread
 from .modes import no_grad
 
 __all__ = [
@@ -110,7 +110,7 @@ def first_of_pass(fn):
 
 
 def this_pass():
-    found = mode.this_pass()
+    found = thread.this_pass()
     if found is None:
         raise AssertionError("expected this hook to be called inside a backward call")
     return found

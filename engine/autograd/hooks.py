@@ -3,6 +3,7 @@
 They attach to the backward pass with the first hook that is registered; a program without hooks pays nothing.
 """
 
+import threading
 from copy import copy
 from functools import cached_property, wraps
 from weakref import ref
@@ -10,7 +11,7 @@ from weakref import ref
 from ..arrays.threads import new_lock
 from ..core import backward, views
 from ..core.backward import add_to_grad, leading_to, lock, own, reachable
-from ..core.graph import AccumulateGrad, Mode, Node, Output, OutputCotangents, extend, mode
+from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, extend, mode
 from ..core.tensor import Tensor
 from . import messages
 
@@ -23,7 +24,13 @@ extend(
     leaf_hooks=(),  # a leaf's: called with it after its .grad was added to
     makes_zeros=False,  # it runs without any gradient too
 )
-extend(Mode, this_pass=lambda: None)  # a weak reference to the pass in which hooks run
+
+
+class Thread(threading.local):
+    this_pass = staticmethod(lambda: None)  # a weak reference to the pass in which hooks run
+
+
+thread = Thread()
 hooked_leaves: set = set()  # weak references to the AccumulateGrad nodes on which a hook was registered
 hooked: set = set()  # and to the others
 attaching = new_lock()  # two threads may register the first hook
@@ -202,11 +209,11 @@ def tensor_hook(hook):
     """The hook of a tensor, which sees Tensors, as the pass calls it."""
 
     def call(g):
-        shown, this = as_tensor(g), mode.this_pass
+        shown, this = as_tensor(g), thread.this_pass
         try:
             new = hook(shown)
         finally:
-            mode.this_pass = this  # the hook may have run another one
+            thread.this_pass = this  # the hook may have run another one
         return cotangent(shown) if new is None else checked_grad(hook, new, g)  # a number that it wrote is a new one
 
     return call
@@ -302,17 +309,17 @@ def attach_hooks(visit, roots, wanted):
     if not hooked and not hooked_leaves:
         return None
     waiting = edges_into_hooked(roots) if hooked_leaves and wanted is None else {}
-    found = (not roots and mode.this_pass()) or Pass(roots, wanted)  # the steps inside of a node are no pass
-    mode.this_pass = this = ref(found)
+    found = (not roots and thread.this_pass()) or Pass(roots, wanted)  # the steps inside of a node are no pass
+    thread.this_pass = this = ref(found)
 
     def visit_with_hooks(node, g, parents):
-        mode.this_pass = this
+        thread.this_pass = this
         g = run_tensor_hooks(node, g)
         if node.pre_hooks or node.post_hooks:
             cotangents = with_node_hooks(visit, node, g, parents)
         else:
             cotangents = visit(node, g, parents)
-        mode.this_pass = this
+        thread.this_pass = this
         if waiting and not waiting.keys().isdisjoint(parents):
             return withheld(g, parents, cotangents, waiting, found.held)
         return cotangents
@@ -374,7 +381,7 @@ def arrive(leaves, wanted):
 
 def accumulate(node, g, hooks=None):
     """Add to the leaf's ``.grad``, with all hooks; ``hooks``: those of the tensor, if they have run already."""
-    leaf, this = node.leaf(), mode.this_pass
+    leaf, this = node.leaf(), thread.this_pass
     if leaf is None:
         return
     if node.hooks or node.pre_hooks or node.post_hooks:
@@ -392,7 +399,7 @@ def accumulate(node, g, hooks=None):
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     for hook in node.post_hooks:
         hook((), (as_tensor(g),))
-    mode.this_pass = this
+    thread.this_pass = this
 
 
 def call_node(node, *grads):

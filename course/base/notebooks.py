@@ -1,4 +1,4 @@
-"""Where the course's notebooks are, and how their kernels and nbval are started. The standard library alone."""
+"""Where the course's notebooks are, and how they are run and compared. The standard library alone."""
 
 import importlib.util
 import os
@@ -75,17 +75,15 @@ UNATTENDED = {
     "UNDERTORCH_COMMAND": "python -m course",
 }
 
-# Strict: every stored output is compared with what the cell gives now (nbval itself leaves out PNG, widget views and
-# tracebacks). The kernel is the running interpreter's. A notebook's cells depend on each other: the order is kept, and
-# pytest-xdist, where it is used, may only distribute whole files (`-n 2 --dist loadfile`).
+# Strict: every stored output is compared with what the cell gives now. The kernel is the running interpreter's. A
+# notebook's cells depend on each other: pytest-xdist, where it is used, may only distribute whole files (`-n 2 --dist
+# loadfile`). That the notebooks are what their texts give, and have no faults, is tested elsewhere.
 SANITIZE = "tests/nbval_sanitize.cfg"
-NBVAL_ARGS = (
-    "--nbval",
-    "--nbval-current-env",
-    f"--nbval-sanitize-with={SANITIZE}",
-    "--nbval-kernel-startup-timeout=300",
+VALIDATE_ARGS = (
     "-p",
-    "course.kernel.unhurried",
+    "course.authoring.validation.plugin",
+    "--undertorch",
+    f"--undertorch-options=--only outputs --sanitize-with {SANITIZE}",
     "-p",
     "no:randomly",
 )
@@ -96,9 +94,9 @@ def has_workers() -> bool:
     return os.name != "nt" and all(map(importlib.util.find_spec, ("ipyparallel", "mpi4py")))
 
 
-def nbval_command(root: Path = ROOT) -> list[str]:
+def validate_command(root: Path = ROOT) -> list[str]:
     """Arguments of `python -m pytest`, run in `root` under `kernel_environment()`, that compare every notebook."""
-    command = [*NBVAL_ARGS, *(folder for folder in EXECUTED if any((root / folder).glob("*.ipynb")))]
+    command = [*VALIDATE_ARGS, *(folder for folder in EXECUTED if any((root / folder).glob("*.ipynb")))]
     return command if has_workers() else [*command, *(f"--ignore={name}" for name in with_workers(root))]
 
 

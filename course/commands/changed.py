@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from course.base.environment import Problem
-from course.base.notebooks import COMMAND, EXECUTED, NBVAL_ARGS, ROOT
+from course.base.notebooks import COMMAND, EXECUTED, ROOT, VALIDATE_ARGS
 
 # What no import tells: paths, and the tests that read them (`documents` is any test_documents.py).
 READ_BY = {
@@ -57,7 +57,7 @@ class Choice(NamedTuple):
 
     def arguments(self) -> list[str]:
         """For pytest."""
-        notebooks = NBVAL_ARGS if any(file.endswith(".ipynb") for file in self.whole) else ()
+        notebooks = VALIDATE_ARGS if any(file.endswith(".ipynb") for file in self.whole) else ()
         words = [f"--naming={word}" for word in self.words]
         partly = [f"--partly={file}" for file in self.partly]
         return [*notebooks, *self.whole, *self.partly, "-p", "course.commands.changed", *words, *partly]

@@ -17,7 +17,7 @@ from course.base.notebooks import (
     UNATTENDED,
     has_workers,
     kernel_environment,
-    nbval_command,
+    validate_command,
     with_workers,
 )
 from course.commands import changed
@@ -78,7 +78,7 @@ def main(argv: list[str]) -> int:
 
 def everything() -> list[str]:
     """The tests and every notebook, as pytest's arguments. Raises Problem where there is no notebook."""
-    chosen = ["tests", *nbval_command(ROOT)]
+    chosen = ["tests", *validate_command(ROOT)]
     if not any(argument in EXECUTED for argument in chosen):
         raise Problem(f"There is no notebook to run. Make them from their texts: {COMMAND} build")
     return chosen

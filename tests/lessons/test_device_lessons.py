@@ -1,4 +1,4 @@
-"""The lessons about devices run on a GPU (``-m gpu``); elsewhere they use the simulated one, as nbval compares."""
+"""The lessons about devices run on a GPU (``-m gpu``); elsewhere they use the simulated one, as validation compares."""
 
 import sys
 from pathlib import Path

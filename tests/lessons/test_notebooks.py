@@ -1,4 +1,4 @@
-"""Every stored notebook: what it may hold, that nbval compares it strictly, and that PyTorch prints the same."""
+"""Every stored notebook: what it may hold, that a run compares it strictly, and that PyTorch prints the same."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from course.base.notebooks import EXECUTED, NBVAL_ARGS, ROOT, TARGETS, kernel_environment, nbval_command
+from course.base.notebooks import EXECUTED, ROOT, TARGETS, VALIDATE_ARGS, kernel_environment, validate_command
 from course.kernel.outputs import PICTURE
 from course.kernel.shell import ANSI
 
@@ -256,11 +256,11 @@ def test_a_figure_computes_with_names_that_no_later_cell_changes(path):
             assert used & later == set()
 
 
-# --- nbval
+# --- The outputs
 
 
-def run_nbval(root):
-    command = [sys.executable, "-m", "pytest", "-c", root / "empty.ini", "--color=no", *nbval_command(root)]
+def run_validate(root):
+    command = [sys.executable, "-m", "pytest", "-c", root / "empty.ini", "--color=no", *validate_command(root)]
     environment = kernel_environment(root)
     environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], str(ROOT)])
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
@@ -268,7 +268,7 @@ def run_nbval(root):
 
 @pytest.fixture
 def strict(tmp_path):
-    """A course of one notebook; the function that runs nbval on it with a cell and its stored outputs."""
+    """A course of one notebook; the function that validates it with a cell and its stored outputs."""
     pytest.importorskip("nbval")
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/nbval_sanitize.cfg").write_bytes(SANITIZE.read_bytes())
@@ -279,7 +279,7 @@ def strict(tmp_path):
         for count, cell in enumerate(cells, start=1):
             cell.execution_count = count
         nbformat.write(new_notebook(cells=list(cells)), tmp_path / "notebooks/00_a.ipynb")
-        return run_nbval(tmp_path)
+        return run_validate(tmp_path)
 
     return run
 
@@ -288,7 +288,7 @@ IMAGE = '<img alt="a" width="{}" style="max-width: 100%" src="data:image/png;bas
 DISPLAY = f"""display({{"text/html": '{IMAGE.format(20, "AAA=")}', "text/plain": "words"}}, raw=True)"""
 
 
-def test_nbval_evens_out_addresses_pictures_and_the_file_of_a_warning_and_no_more(strict):
+def test_a_run_evens_out_addresses_pictures_and_the_file_of_a_warning_and_no_more(strict):
     warning = new_output("stream", name="stderr", text='<cell>:2: UserWarning: mind\n  warnings.warn("mind")\n')
     done = strict(
         code(new_output("stream", text="<object object at 0x7f0000000010>\n"), source="print(object())"),
@@ -300,11 +300,11 @@ def test_nbval_evens_out_addresses_pictures_and_the_file_of_a_warning_and_no_mor
         code(source="print('unexpected')"),
         code(new_output("error", ename="ValueError", evalue="that", traceback=[]), source="raise ValueError('this')"),
     )
-    failed = re.findall(r"^FAILED notebooks/00_a.ipynb::(Cell \d)", done.stdout, flags=re.MULTILINE)
-    assert failed == ["Cell 3", "Cell 4", "Cell 5", "Cell 6", "Cell 7"], done.stdout + done.stderr
+    failed = re.findall(r"^FAILED notebooks/00_a.ipynb::(cell \d)", done.stdout, flags=re.MULTILINE)
+    assert failed == ["cell 4", "cell 5", "cell 6", "cell 7", "cell 8"], done.stdout + done.stderr
 
 
-def test_nbval_wants_the_error_that_is_stored(strict):
+def test_a_run_wants_the_error_that_is_stored(strict):
     error = new_output("error", ename="ValueError", evalue="this", traceback=[])
     tags = ["raises-exception"]
     done = strict(
@@ -313,14 +313,14 @@ def test_nbval_wants_the_error_that_is_stored(strict):
         code(error, source="raise TypeError('this')", tags=tags),
         code(error, source="a = 1", tags=tags),
     )
-    failed = re.findall(r"^FAILED notebooks/00_a.ipynb::(Cell \d)", done.stdout, flags=re.MULTILINE)
-    assert failed == ["Cell 1", "Cell 2", "Cell 3"], done.stdout + done.stderr
+    failed = re.findall(r"^FAILED notebooks/00_a.ipynb::(cell \d)", done.stdout, flags=re.MULTILINE)
+    assert failed == ["cell 2", "cell 3", "cell 4"], done.stdout + done.stderr
 
 
-def test_nbval_is_asked_for_every_notebook_that_stores_outputs():
-    assert {"--nbval", "--nbval-current-env", f"--nbval-sanitize-with={identify(SANITIZE)}"} <= set(NBVAL_ARGS)
-    assert "--nbval-lax" not in NBVAL_ARGS
-    assert set(nbval_command()) - set(NBVAL_ARGS) == {path.parent.name for path in COMPARED}
+def test_the_command_asks_for_every_notebook_that_stores_outputs():
+    (options,) = [option for option in VALIDATE_ARGS if option.startswith("--undertorch-options=")]
+    assert "--undertorch" in VALIDATE_ARGS and f"--sanitize-with {identify(SANITIZE)}" in options
+    assert set(validate_command()) - set(VALIDATE_ARGS) == {path.parent.name for path in COMPARED}
 
 
 # --- The same under `import torch as engine`

@@ -62,6 +62,8 @@ def run(notebook: NotebookNode, path: Path, timeout: int, kernel: str | None, sk
             new,
             km=manager,
             timeout=timeout,
+            startup_timeout=300,  # on a busy computer
+            iopub_timeout=300,  # what a cell shows may come long after its end
             interrupt_on_timeout=True,
             error_on_timeout={"ename": "Timeout", "evalue": f"longer than {timeout} s", "traceback": []},
             allow_errors=True,

@@ -96,6 +96,16 @@ def test_one_notebook_with_everything_that_can_be_wrong(tmp_path, monkeypatch, c
     assert [cell.execution_count for cell in new.cells] == list(range(1, 12))
 
 
+def test_a_cell_of_checks_may_raise_or_not(tmp_path, capsys):
+    checks = {"tags": ["raises-exception"], "nbgrader": {"grade": True, "solution": False}}
+    save(
+        tmp_path / "a.ipynb",
+        code("a = 1", **checks),
+        code("b", error("NameError", "name 'b' is not defined"), **checks),
+    )
+    assert main([str(tmp_path / "a.ipynb"), "--only", "outputs"]) == 0, capsys.readouterr().out
+
+
 def test_several_notebooks_each_in_its_folder_and_one_whose_kernel_dies(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "inner/.ipynb_checkpoints").mkdir(parents=True)

@@ -731,7 +731,7 @@ def runs(monkeypatch, tmp_path):
     """The pytest runs that `python -m course test` would start; their exit code is the test's to choose."""
     done, code = [], {}
     monkeypatch.setattr(testing, "ensure", lambda lock, argv: done.append(lock))
-    monkeypatch.setattr(testing, "nbval_command", lambda root: ["--nbval", "notebooks"])
+    monkeypatch.setattr(testing, "validate_command", lambda root: ["--undertorch", "notebooks"])
     monkeypatch.setattr(testing, "CACHE", tmp_path)
     monkeypatch.setattr(testing, "workers", lambda: 2)
 
@@ -752,7 +752,7 @@ SPREAD = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--max-work
 
 def test_test_runs_the_tests_and_every_notebook_in_one_run(runs, capsys):
     assert testing.main([]) == 0
-    assert runs[0] == ["test", ("tests", "--nbval", "notebooks", *SPREAD)]
+    assert runs[0] == ["test", ("tests", "--undertorch", "notebooks", *SPREAD)]
     assert capsys.readouterr().err == "All passed.\n"
 
 
@@ -789,7 +789,7 @@ def test_without_pytorch_no_python_finds_it(tmp_path, folder):
 
 
 def test_no_notebook_at_all_is_a_failure(runs, monkeypatch):
-    monkeypatch.setattr(testing, "nbval_command", lambda root: ["--nbval"])
+    monkeypatch.setattr(testing, "validate_command", lambda root: ["--undertorch"])
     with pytest.raises(Problem, match="There is no notebook to run"):
         testing.main([])
 
@@ -797,7 +797,7 @@ def test_no_notebook_at_all_is_a_failure(runs, monkeypatch):
 def test_one_core_runs_without_workers(runs, monkeypatch):
     monkeypatch.setattr(testing, "workers", lambda: 1)
     testing.main([])
-    assert runs[0][1] == ("tests", "--nbval", "notebooks")
+    assert runs[0][1] == ("tests", "--undertorch", "notebooks")
 
 
 @pytest.mark.parametrize(

@@ -761,7 +761,7 @@ def test_deep_runs_what_is_left_out_otherwise_and_all_without_pytorch(runs, monk
     monkeypatch.setattr(testing.importlib.util, "find_spec", lambda name: torch)
     assert testing.main(["--deep"]) == 0
     assert runs[0][1] == ("tests", "-m", "slow or browser", *SPREAD)
-    assert runs[0][2:] == [("tests", "--nbval", "notebooks", *SPREAD, "without PyTorch")] * bool(torch)
+    assert runs[0][2:] == [("tests", "--undertorch", "notebooks", *SPREAD, "without PyTorch")] * bool(torch)
 
 
 def test_the_last_line_of_a_deep_run_is_no_praise_where_its_first_part_failed(runs, monkeypatch, capsys):

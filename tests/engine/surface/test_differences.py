@@ -63,7 +63,7 @@ ROWS = [
     ("Recurrent networks", "t.nn.LSTM(2, 3)(t.ones(4, 1, 2))[0].grad_fn.name()", "StackBackward0"),
     ("`x.sum(None)`", "t.ones(2, requires_grad=True).sum(None).grad_fn.name()", "SumBackward0"),
     (
-        "Checkpoints and `retain_graph`",
+        "What checkpoints compute again",
         "n = []; x = t.ones(2, requires_grad=True); f = lambda v: (n.append(1), v.exp())[1]; "
         "y = t.utils.checkpoint.checkpoint(f, x, use_reentrant=False).sum(); y.backward(retain_graph=True); "
         "y.backward(); len(n)",

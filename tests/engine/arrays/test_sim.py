@@ -371,18 +371,18 @@ def test_a_program_that_ends_with_tensors_on_the_device_says_nothing():
 
 
 WITH_GPU = [
-    "test_devices",
-    "test_device_kernels",
-    "test_device_benchmarks",
-    "test_device_lessons",
-    "test_compile_devices",
+    "engine/arrays/test_devices.py",
+    "engine/arrays/test_device_kernels.py",
+    "benchmarks/test_device_benchmarks.py",
+    "lessons/test_device_lessons.py",
+    "engine/compiler/test_compile_devices.py",
 ]
 
 
 @pytest.mark.parametrize("file", WITH_GPU)
 def test_what_is_written_for_cupy_runs_with_numpy_under_its_names(file):
     """The tests that need a GPU, but for first derivatives, with ``stand_in_cupy`` in place of CuPy."""
-    command = f"-m pytest -q -p stand_in_cupy -p no:cacheprovider -m gpu tests/{file}.py".split()
+    command = f"-m pytest -q -p stand_in_cupy -p no:cacheprovider -m gpu tests/{file}".split()
     command += ["-k", "(not row or second) and not functions_made"]  # second derivatives take in the first
     path = {"PYTHONPATH": str(ROOT / "tests")}
     done = subprocess.run(

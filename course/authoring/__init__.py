@@ -1,1 +1,1 @@
-"""For those who write: notebooks made from texts, lines quoted, minutes counted, outputs compared."""
+"""For those who write: lessons begun, notebooks made from texts, lines quoted, minutes counted, outputs compared."""

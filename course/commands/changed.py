@@ -25,6 +25,7 @@ READ_BY = {
     "engine/surface/*": ("arguments", "calls", "wrong_calls", "names", "stubs"),
     "engine/help/*": ("help", "stubs"),
     "engine/*.pyi": ("stubs",),
+    "course/authoring/template/*": ("new",),
     "course/jupyter/*": ("course_start", "packaging"),
     "docs/*": ("documents", "stubs"),
     "docs/teaching.md": ("teaching",),

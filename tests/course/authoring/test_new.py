@@ -53,7 +53,7 @@ def python(root, *arguments):
     done = subprocess.run(
         [sys.executable, *arguments], cwd=root, env=environment, capture_output=True, encoding="utf-8", check=False
     )
-    assert not done.stderr, done.stderr
+    assert not done.stderr or done.stderr.startswith("docs/layers.svg is as it was"), done.stderr  # without Graphviz
     return done.stdout
 
 

@@ -161,13 +161,15 @@ def accuracy_more(accuracy):
     yield "", judged, accuracy, True, batches(10, 10, 3, right=(9, 4, 0))
 
 
-def share(prepare=True, restore=True, notes=False, count=lambda right, seen, parts: right / seen):
+def share(prepare=True, restore=True, notes=False, freeze=False, count=lambda right, seen, parts: right / seen):
     """`accuracy`, with something left out, or counted in another way."""
 
     def accuracy(model, data):
         before = model.training
         if prepare:
             model.eval()
+        if freeze:
+            model.requires_grad_(False)
         right, seen, parts = 0, 0, []
         with engine.set_grad_enabled(notes):
             for x, y in data:
@@ -261,12 +263,13 @@ def moved(step, times):
     params = [engine.tensor([1.0, -2.0], requires_grad=True), engine.tensor(3.0, requires_grad=True)]
     velocities = [engine.zeros(2), engine.tensor(0.0)]
     held = list(velocities)  # by the caller
+    returned = "nothing"
     for _ in range(times):
         for p in params:
             p.grad = None
         sum((p**2).sum() * (i + 1) for i, p in enumerate(params)).backward()
-        step(params, velocities, 0.05)
-    return {"parameters": [p.detach() for p in params], "velocities": held}
+        returned = "nothing" if step(params, velocities, 0.05) is None else "something"
+    return {"parameters": [p.detach() for p in params], "velocities": held, "returned": returned}
 
 
 def momentum_trial(step):
@@ -296,6 +299,11 @@ def with_velocity(rule, move=lambda p, v, rate: p.sub_(rate * v)):
                 move(p, v, rate)
 
     return step
+
+
+def returns_them(params, velocities, rate):
+    by_optimizer(params, velocities, rate)
+    return params, velocities
 
 
 def moves_first(params, velocities, rate):
@@ -561,6 +569,12 @@ EXERCISES = (
                 "Notes are taken, though nobody goes back: `with engine.no_grad():` around the loop.",
             ),
             Property(
+                share(freeze=True),
+                lambda did: did.result["can still learn"] or not did.expected["can still learn"],
+                "No notes are taken, but the parameters are frozen from now on: a training that goes on after "
+                "this learns nothing. `with engine.no_grad():` leaves them as they are.",
+            ),
+            Property(
                 share(count=lambda right, seen, parts: engine.tensor(right / seen)),
                 lambda did: isinstance(did.result["accuracy"], float | int),
                 "A tensor comes back. A Python number is asked for: `.item()`.",
@@ -726,6 +740,12 @@ EXERCISES = (
                 with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.sub_(0.5 * rate * v)),
                 lambda did: all(map(close, did.result["parameters"], did.expected["parameters"])),
                 "The parameters are not where they should be afterwards: moved by minus the rate times the velocity.",
+            ),
+            Property(
+                returns_them,
+                lambda did: did.result["returned"] == "nothing",
+                "It returns something, and nothing is asked for. Whoever gets tensors back may take them for new ones: "
+                "what changes its arguments in place returns nothing.",
             ),
         ),
         understood="A velocity is a sum of old gradients, each 0.9 times as heavy as the one after it.",

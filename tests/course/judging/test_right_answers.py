@@ -924,6 +924,17 @@ def answer_12_5_a(model, state):
     return left
 
 
+@answers("14.2")
+def answer_14_2_frozen_for_the_while(model, batches):
+    was, learn = model.training, [p.requires_grad for p in model.parameters()]
+    model.eval().requires_grad_(False)
+    right = [(model(x).argmax(1) == y).float() for x, y in batches]
+    for p, yes in zip(model.parameters(), learn, strict=True):
+        p.requires_grad_(yes)
+    model.train(was)
+    return engine.cat(right).mean().item()
+
+
 @answers("18.2")
 def answer_18_2_a(program, result):
     takes = {name: inputs for name, _, inputs in program}

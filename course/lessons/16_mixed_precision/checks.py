@@ -3,7 +3,7 @@
 import math
 
 import engine
-from course.judging.exercises import Exercise
+from course.judging.exercises import Exercise, Property
 from engine import nn
 from engine.nn import functional as F
 
@@ -46,14 +46,31 @@ def gradients_more(scaled):
 inf = float("inf")
 
 
-def by_hand(scaled, back, check=True):
-    """`scaled_gradients`, with what is differentiated, and what is done with each gradient."""
+def finite(found):
+    return all(g.isfinite().all() for g in found)
+
+
+CHECKS = {
+    True: finite,
+    False: lambda found: True,
+    "inf": lambda found: not any(g.isinf().any() for g in found),
+    "nan": lambda found: not any(g.isnan().any() for g in found),
+    "first": lambda found: finite(found[:1]),
+    "last": lambda found: finite(found[-1:]),
+    "any tensor": lambda found: any(g.isfinite().all() for g in found),
+    "any number": lambda found: all(g.isfinite().any() for g in found),
+    "reversed": lambda found: not finite(found),
+}
+
+
+def by_hand(
+    scaled=lambda loss, scale: loss * scale, back=lambda g, scale: g / scale, check=True, otherwise=lambda found: None
+):
+    """`scaled_gradients`: what is differentiated, what is done with each gradient, and with those that overflowed."""
 
     def attempt(loss, weights, scale):
         found = [back(g, scale) for g in engine.autograd.grad(scaled(loss, scale), weights)]
-        looked_at = [g.nan_to_num(nan=0.0, posinf=inf, neginf=inf) if check == "inf" else g for g in found]
-        looked_at = found[:1] if check == "first" else looked_at
-        return None if check and not all(g.isfinite().all() for g in looked_at) else found
+        return found if CHECKS[check](found) else otherwise(found)
 
     return attempt
 
@@ -64,6 +81,14 @@ def by_backward(loss, weights, scale):
         w.grad /= scale
     found = [w.grad for w in weights]
     return None if not all(g.isfinite().all() for g in found) else found
+
+
+def unchanged(grad, before):
+    return grad is before if before is None or grad is None else (grad == before).all()
+
+
+def together(found):
+    return found and engine.cat([g.flatten() for g in found])
 
 
 def each_alone(loss, weights, scale):
@@ -82,15 +107,18 @@ def each_alone(loss, weights, scale):
 
 def scale_trial(next_scale):
     yield "scale = 1024, count = 0, overflow = False, interval = 3", next_scale, 1024.0, 0, False, 3
+    yield "scale = 1024, count = 1, overflow = False, interval = 3", next_scale, 1024.0, 1, False, 3
     yield "scale = 1024, count = 1, overflow = True, interval = 3", next_scale, 1024.0, 1, True, 3
     yield "scale = 1024, count = 2, overflow = False, interval = 3", next_scale, 1024.0, 2, False, 3
     yield "scale = 1024, count = 2, overflow = True, interval = 3", next_scale, 1024.0, 2, True, 3
+    yield "scale = 1, count = 0, overflow = True, interval = 3", next_scale, 1.0, 0, True, 3
 
 
 def scale_more(next_scale):
     yield "", next_scale, 8.0, 0, False, 1
     yield "", next_scale, 0.5, 7, False, 2000
-    yield "", next_scale, 1.0, 0, True, 3
+    yield "", next_scale, 0.25, 4, True, 7
+    yield "", next_scale, 2.0, 3, False, 6
 
 
 def scaler_itself(scale, count, overflow, interval):
@@ -106,13 +134,38 @@ def scaler_itself(scale, count, overflow, interval):
     return state["scale"], state["_growth_tracker"]
 
 
-def ruled(overflow=lambda scale, count: (scale / 2, 0), grown=lambda scale: (scale * 2, 0), late=0):
+def ruled(
+    overflow=lambda scale, count: (scale / 2, 0),
+    grown=lambda scale: (scale * 2, 0),
+    late=0,
+    good=lambda count: count + 1,
+):
     def attempt(scale, count, overflowed, interval):
         if overflowed:
             return overflow(scale, count)
-        return grown(scale) if count + 1 - late == interval else (scale, count + 1)
+        return grown(scale) if count + 1 - late == interval else (scale, good(count))
 
     return attempt
+
+
+def after(which, part):
+    """Whether the scale (0) or the count (1) is right: after an overflow, a doubling, or any other step."""
+
+    def holds(did):
+        scale = did.expected[0]
+        here = "overflow" if "overflow = True" in did.shown else "doubled" if scale > 1024 else "good"
+        return here != which or did.result[part] == did.expected[part]
+
+    return holds
+
+
+def grows_always(scale, count, overflowed, interval):
+    after_it, count = ruled()(scale, count, overflowed, interval)
+    return after_it if overflowed else scale * 2, count
+
+
+def turned_round(scale, count, overflowed, interval):
+    return ruled()(scale, count, not overflowed, interval)
 
 
 def grows_first(scale, count, overflowed, interval):
@@ -204,7 +257,8 @@ def clipped(train, scale, factors):
     optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
     scaler = engine.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)
     lengths = [
-        round(n, 2) if math.isfinite(n) else "not finite" for n in train(model, map(batch, factors), optimizer, scaler)
+        round(float(n), 2) if math.isfinite(n) else "not finite"
+        for n in train(model, map(batch, factors), optimizer, scaler)
     ]
     weights = [round(w, 3) for p in model.parameters() for w in p.flatten().tolist()]
     return {"lengths": lengths, "weights": weights, "scale": scaler.get_scale()}
@@ -222,7 +276,15 @@ def clipped_more(train):
     yield "", clipped, train, 256.0, [1.0, -1.0, 0.5, 4.0]
 
 
-def clipping(unscale="before", update="each", clip=1.0, clear=True):
+def clipping(
+    unscale="before",
+    update="each",
+    clip=1.0,
+    clear=True,
+    cast=engine.float16,
+    step=True,
+    length_of=lambda model, loss, clipped: clipped(),
+):
     """`train_clipped`, with the scaler's lines in other places."""
 
     def train_clipped(model, batches, optimizer, scaler):
@@ -230,24 +292,88 @@ def clipping(unscale="before", update="each", clip=1.0, clear=True):
         for x, y in batches:
             if clear:
                 optimizer.zero_grad()
-            with engine.autocast("cpu", dtype=engine.float16):
+            with engine.autocast("cpu", dtype=cast, enabled=cast is not engine.float32):
                 loss = F.mse_loss(model(x), y)
             scaler.scale(loss).backward()
-            if unscale == "before":
+            if unscale in ("before", "twice"):
                 scaler.unscale_(optimizer)
             limit = clip * scaler.get_scale() if unscale == "limit" else clip
-            length = nn.utils.clip_grad_norm_(model.parameters(), limit).item()
-            lengths.append(length / scaler.get_scale() if unscale == "lengths" else length)
+            length = length_of(
+                model, loss, lambda limit=limit: nn.utils.clip_grad_norm_(model.parameters(), limit).item()
+            )
+            lengths.append(length / scaler.get_scale() if unscale in ("lengths", "twice") else length)
+            if update == "early":
+                scaler.update()
             if unscale == "after":
                 scaler.unscale_(optimizer)
-            scaler.step(optimizer)
-            if update == "each":
-                scaler.update()
+            if step:
+                scaler.step(optimizer)
+            if update in ("each", "set"):
+                scaler.update(8.0 if update == "set" else None)
         if update == "end":
             scaler.update()
         return lengths
 
     return train_clipped
+
+
+def norm(model):
+    return sum(p.grad.square().sum() for p in model.parameters()).sqrt().item()
+
+
+def after_clipping(model, loss, clipped):
+    clipped()
+    return norm(model)
+
+
+def sum_of_lengths(model, loss, clipped):
+    found = sum(p.grad.norm() for p in model.parameters()).item()
+    clipped()
+    return found
+
+
+def the_loss(model, loss, clipped):
+    clipped()
+    return loss.item()
+
+
+def each_parameter_alone(model, loss, clipped):
+    found = norm(model)
+    for p in model.parameters():
+        nn.utils.clip_grad_norm_(p, 1.0)
+    return found
+
+
+def the_last_parameter(model, loss, clipped):
+    return [nn.utils.clip_grad_norm_(p, 1.0).item() for p in model.parameters()][-1]
+
+
+def a_scaler_each(model, batches, optimizer, scaler):
+    return [
+        clipping()(model, [pair], optimizer, engine.amp.GradScaler("cpu", init_scale=scaler.get_scale()))[0]
+        for pair in batches
+    ]
+
+
+def another_scaler(model, batches, optimizer, scaler):
+    return [clipping()(model, [pair], optimizer, engine.amp.GradScaler("cpu"))[0] for pair in batches]
+
+
+def without_a_scaler(model, batches, optimizer, scaler):
+    return clipping()(model, batches, optimizer, engine.amp.GradScaler("cpu", enabled=False))
+
+
+def one_step_for_all(model, batches, optimizer, scaler):
+    optimizer.zero_grad()
+    for x, y in batches:
+        with engine.autocast("cpu", dtype=engine.float16):
+            loss = F.mse_loss(model(x), y)
+        scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    lengths = [nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()]
+    scaler.step(optimizer)
+    scaler.update()
+    return lengths
 
 
 def no_scaler_step(model, batches, optimizer, scaler):
@@ -295,34 +421,94 @@ EXERCISES = (
         hidden=gradients_more,
         wrong=(
             (
-                by_hand(lambda loss, scale: loss, lambda g, scale: g),
+                by_hand(scaled=lambda loss, scale: loss, back=lambda g, scale: g),
                 "The *loss* must be scaled: what has become 0 on its way stays 0.",
             ),
             (
-                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g),
+                by_hand(back=lambda g, scale: g),
                 "The gradients still have the scale in them.",
             ),
             (
-                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g / scale, check=False),
+                by_hand(check=False),
                 "If one of them is not finite, the answer is None.",
             ),
             (
-                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g / scale, check="inf"),
+                by_hand(check="inf"),
                 "`inf` is found. `nan` is not finite either.",
             ),
             (
-                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g / scale, check="first"),
+                by_hand(check="first"),
                 "Only the first gradient is looked at. Any of them may have overflowed.",
             ),
             (
-                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g * scale),
+                by_hand(back=lambda g, scale: g * scale),
                 "The scale is in them twice now: divide by it.",
             ),
             (
-                by_hand(lambda loss, scale: loss, lambda g, scale: g / scale),
+                by_hand(scaled=lambda loss, scale: loss),
                 "The gradients are divided by a scale that the loss was never multiplied by.",
             ),
-            (by_backward, "Right, but `backward()` has changed `.grad`. Take `engine.autograd.grad`."),
+            (
+                by_hand(scaled=lambda loss, scale: loss / scale, back=lambda g, scale: g * scale),
+                "The other way round: the loss is multiplied by the scale, and what arrives is divided by it.",
+            ),
+            (by_hand(back=lambda g, scale: g / scale / scale), "What arrives is divided twice by the scale: once."),
+            (
+                by_hand(check="nan"),
+                "A gradient with `inf` in it passes. Look at the gradients themselves, for `inf` as for `nan`.",
+            ),
+            (by_hand(check="last"), "Only the last gradient is looked at. Any of them may have overflowed."),
+            (
+                by_hand(check="any tensor"),
+                "That is None only if *all* of the gradients have overflowed. One is enough: `all`, not `any`.",
+            ),
+            (
+                by_hand(check="any number"),
+                "A gradient in which *some* numbers are finite passes. One number that is not is enough: `.all()`.",
+            ),
+            (by_hand(check="reversed"), "The condition is turned round: None is for those that are not finite."),
+            (
+                by_hand(otherwise=lambda found: [g if finite([g]) else None for g in found]),
+                "None stands in the list, in the place of the gradient that overflowed. Such a step is left out as a "
+                "whole: the answer itself is None.",
+            ),
+            (
+                by_hand(otherwise=lambda found: [None] * len(found)),
+                "That is a list of Nones. The answer itself is None.",
+            ),
+            (
+                by_hand(otherwise=lambda found: [g for g in found if finite([g])]),
+                "The gradient that overflowed is missing, and the others are given back. The answer is None then.",
+            ),
+            (by_hand(otherwise=lambda found: []), "An empty list, where one has overflowed. The answer is None then."),
+            (by_hand(otherwise=lambda found: False), "It gives False, where one has overflowed. Asked for is None."),
+            (
+                by_hand(otherwise=lambda found: [g.nan_to_num() for g in found]),
+                "What has overflowed is replaced by other numbers, which are no gradients. The answer is None then.",
+            ),
+            (
+                by_hand(otherwise=lambda found: [engine.zeros_like(g) for g in found]),
+                "Where one has overflowed, zeros are given back, as if nothing were to be learned. The answer is None.",
+            ),
+            (
+                lambda loss, weights, scale: each_alone(loss, weights[:1], scale),
+                "Only the first of the weights has its gradient in the list.",
+            ),
+            (
+                lambda loss, weights, scale: together(each_alone(loss, weights, scale)),
+                "The gradients come back in one tensor. A list is asked for, a gradient for each weight.",
+            ),
+            (
+                by_hand(back=lambda g, scale: (g / scale).half()),
+                "The gradients are put into 16 bits, where small ones vanish. Leave their type as it is.",
+            ),
+        ),
+        properties=(
+            Property(
+                by_backward,
+                lambda did: all(map(unchanged, did.result[".grad"], did.expected[".grad"])),
+                "`backward()` has changed `.grad`, which was to be left alone. Take `engine.autograd.grad`.",
+            ),
         ),
         understood="Scaling lifts small gradients over the edge, and dividing at the end gives the true ones back.",
         hints=(
@@ -347,8 +533,57 @@ EXERCISES = (
                 grows_first,
                 "Ask for the overflow first: a step that has overflowed is none of the good ones, whatever the count.",
             ),
-            (ruled(overflow=lambda scale, count: (scale, 0)), "After an overflow the scale is halved."),
+            (
+                ruled(overflow=lambda scale, count: (scale, 0)),
+                "The scale stays after an overflow. It should be halved.",
+            ),
+            (
+                ruled(overflow=lambda scale, count: (scale // 2, 0)),
+                "`//` leaves only whole numbers, and half of 1 becomes 0. A scale may be less than 1: `scale / 2`.",
+            ),
+            (
+                ruled(overflow=lambda scale, count: (max(scale / 2, 1.0), 0)),
+                "It stops at 1. A scale may be less than 1, as long as there are overflows.",
+            ),
+            (ruled(late=-1), "One step too soon: with this one, `count + 1` steps in a row have gone well."),
+            (
+                lambda *state: ruled()(*state)[::-1],
+                "The two come in the opposite order: the scale first, and then the count.",
+            ),
+            (turned_round, "The condition is turned round: it halves the scale where the step went well."),
             (ruled(overflow=lambda scale, count: (scale * 2, 0)), "Overflow means too large: smaller, not larger."),
+        ),
+        properties=(
+            Property(
+                ruled(overflow=lambda scale, count: (scale / 4, 0)),
+                after("overflow", 0),
+                "After an overflow the scale is halved.",
+            ),
+            Property(
+                ruled(overflow=lambda scale, count: (scale / 2, 1)),
+                after("overflow", 1),
+                "After an overflow the count begins at 0, as no step has gone well since.",
+            ),
+            Property(
+                grows_always,
+                after("good", 0),
+                "The scale stays until `interval` steps in a row have gone well, this one among them.",
+            ),
+            Property(
+                ruled(good=lambda count: count),
+                after("good", 1),
+                "A step that went well is counted: the next count is `count + 1`.",
+            ),
+            Property(
+                ruled(grown=lambda scale: (scale + 2, 0)),
+                after("doubled", 0),
+                "With this step `interval` steps in a row have gone well: the scale is doubled.",
+            ),
+            Property(
+                ruled(grown=lambda scale: (scale * 2, 3)),
+                after("doubled", 1),
+                "When the scale has been doubled, the count begins anew, at 0.",
+            ),
         ),
         understood="The scaler presses upwards until it overflows, goes back by half, and tries again later.",
         hints=(
@@ -423,6 +658,83 @@ EXERCISES = (
             (clipping(clip=1e9), "Nothing is clipped any more."),
             (clipping(clear=False), "The gradients of the round before must be cleared."),
             (no_scaler_step, "`optimizer.step()` does not look for overflows: leave the step to the scaler."),
+            (
+                clipping(unscale="never", update="end"),
+                "Neither is repaired: what is clipped has the scale in it, and `update()` comes after all rounds.",
+            ),
+            (
+                clipping(update="early"),
+                "`update()` comes before `scaler.step`. It looks at how the step went, and so comes after it.",
+            ),
+            (
+                clipping(unscale="twice"),
+                "`unscale_` has taken the scale out, and the lengths are divided by it once more.",
+            ),
+            (
+                clipping(length_of=after_clipping),
+                "The steps are right. But those are the lengths *after* clipping: those before are what it gives.",
+            ),
+            (
+                clipping(length_of=sum_of_lengths),
+                "The steps are right. But the lengths of the parameters' gradients are added up. The length of all of "
+                "them together is what `clip_grad_norm_` gives.",
+            ),
+            (clipping(length_of=the_loss), "The steps are right. But those are the losses, and no lengths."),
+            (
+                clipping(length_of=each_parameter_alone),
+                "Each parameter's gradient is clipped by itself. The length of 1 is meant for all of them together.",
+            ),
+            (
+                clipping(length_of=the_last_parameter),
+                "Each parameter's gradient is clipped and measured by itself. One length is meant, of all together.",
+            ),
+            (
+                clipping(cast=engine.float32),
+                "Without `autocast` everything is in 32 bits. The block was right as it was.",
+            ),
+            (
+                clipping(cast=engine.bfloat16),
+                "That is `bfloat16`. It would do without a scaler; here it is to stay `float16`.",
+            ),
+            (clipping(step=False), "No step is taken: `scaler.step(optimizer)` is missing."),
+            (a_scaler_each, "A scaler of your own is made for each batch. Its scale must live on: take `scaler`."),
+            (another_scaler, "You make scalers of your own. Take the one that came, and its scale."),
+            (
+                without_a_scaler,
+                "That is a loop without a scaler: small gradients vanish, and an overflow is not noticed. Both "
+                "`scaler.scale` and `scaler.step` stay.",
+            ),
+        ),
+        properties=(
+            Property(
+                one_step_for_all,
+                lambda did: len(did.result["lengths"]) == len(did.expected["lengths"]),
+                "The list should have a length for each batch: all lines of a step belong in every round.",
+            ),
+            Property(
+                clipping(clip=0.5),
+                lambda did: (
+                    did.result["lengths"] != did.expected["lengths"] or did.result["weights"] == did.expected["weights"]
+                ),
+                "The lengths are right. But the steps are not those of the true gradients, clipped to length 1.",
+            ),
+            Property(
+                clipping(length_of=lambda model, loss, clipped: 2 * clipped()),
+                lambda did: (
+                    did.result["lengths"] == did.expected["lengths"]
+                    or len(did.result["lengths"]) != len(did.expected["lengths"])
+                    or did.result["weights"] != did.expected["weights"]
+                ),
+                "The steps are right. But the lengths are not those of the true gradients, before clipping.",
+            ),
+            Property(
+                clipping(update="set"),
+                lambda did: (
+                    did.result["scale"] == did.expected["scale"]
+                    or len(did.result["lengths"]) != len(did.expected["lengths"])
+                ),
+                "The scale is not what it should be at the end: `scaler.update()` once in each round, after the step.",
+            ),
         ),
         understood="The gradients have the scale in them until unscale_ takes it out: look at them only after that.",
         hints=(

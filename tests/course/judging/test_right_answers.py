@@ -935,6 +935,35 @@ def answer_14_2_frozen_for_the_while(model, batches):
     return engine.cat(right).mean().item()
 
 
+@answers("16.2")
+def answer_16_2(loss, weights, scale):
+    found = engine.autograd.grad(loss, weights, grad_outputs=engine.tensor(scale))
+    if engine.cat([g.flatten() for g in found]).isfinite().all():
+        return tuple(g.div_(scale) for g in found)
+    return None
+
+
+@answers("16.3")
+def answer_16_3(scale, count, overflow, interval):
+    count = 0 if overflow else (count + 1) % interval
+    return [scale * (0.5 if overflow else 1 if count else 2), count]
+
+
+@answers("16.5")
+def answer_16_5(model, batches, optimizer, scaler):
+    lengths = []
+    for x, y in batches:
+        with engine.autocast("cpu", dtype=engine.float16):
+            scaled = scaler.scale(nn.functional.mse_loss(model(x), y))
+        scaled.backward()
+        limit = scaler.get_scale()
+        lengths.append(nn.utils.clip_grad_norm_(model.parameters(), limit) / limit)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+    return lengths
+
+
 @answers("18.2")
 def answer_18_2_a(program, result):
     takes = {name: inputs for name, _, inputs in program}

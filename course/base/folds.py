@@ -5,7 +5,8 @@ with a colon, with what it announces. (One sentence that only announces the next
 
     <!-- answered -->
 
-in the text says otherwise: all above it in its cell is folded, and nothing where it comes first.
+in the text says otherwise: all above it in its cell is folded, and nothing where it comes first. So it does further
+down, below a figure, and where the answer comes right after the options, with no cell to be run.
 """
 
 import re
@@ -16,9 +17,13 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 SUMMARY = "Once you have run the cell"
+NO_CELL = "Once you have answered"
 ANSWERED = "<!-- answered -->"
-_BEGIN, _END = f"<details><summary>{SUMMARY}</summary>\n\n", "\n\n</details>"
-_FOLDED = re.compile(rf"\A{re.escape(_BEGIN)}(.*?){re.escape(_END)}", re.DOTALL)
+_BEGIN, _END = "<details><summary>{}</summary>\n\n", "\n\n</details>"
+_FOLDED = re.compile(
+    rf"\A<details><summary>(?:{SUMMARY}|{NO_CELL})</summary>\n\n(.*?){re.escape(_END)}",
+    re.DOTALL,
+)
 _ASKS = re.compile(r"""(?m)^predict\(["']""")
 _NEVER = ("#", "**Predict.**", "**Your turn", "<", ">", "|", "![")  # what begins something new
 _BLOCKS = re.compile(r"```.*?^```$|\S.*?(?=\n\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -28,23 +33,26 @@ _SENTENCE = re.compile(r"(?<=[.?!)])\s+(?=[A-Z`*$(\[\"])")  # between two
 def fold(cells: "Sequence[NotebookNode]") -> None:
     """Fold away what is said of the answer to each prediction, in place."""
     for place, cell in enumerate(cells):
-        if cell.cell_type == "markdown" and _answers(cells[:place]):
-            cell.source = folded(cell.source)
+        if cell.cell_type == "markdown" and (ANSWERED in cell.source or _answers(cells[:place])):
+            no_cell = place and _ASKS.search(cells[place - 1].source)
+            cell.source = folded(cell.source, NO_CELL if no_cell else SUMMARY)
 
 
 def _answers(before: "Sequence[NotebookNode]") -> bool:
     """Whether a text comes after the cells of a prediction: at least one that is more than the question's options."""
     run: list[str] = []
-    for cell in reversed(before):
+    for place, cell in reversed([*enumerate(before)]):
         if cell.cell_type == "markdown":
             asked = "**Predict.**" in _BLOCKS.findall(cell.source or "-")[-1]
             options = [_ASKS.search(code) for code in run]
+            if run and not asked and not any(options) and not cell.source.startswith("#") and place:
+                asked = bool(_ASKS.search(before[place - 1].source))  # a text between the options and their cell
             return not all(options) and (asked or any(options))
         run.append(cell.source)
     return False
 
 
-def folded(source: str) -> str:
+def folded(source: str, summary: str = SUMMARY) -> str:
     """A text with what it begins with folded away."""
     if ANSWERED in source:
         said, _, rest = source.partition(ANSWERED)
@@ -52,7 +60,7 @@ def folded(source: str) -> str:
     else:
         said, rest = _first(source)
     said = said.strip()
-    return f"{_BEGIN}{said}{_END}\n\n{rest.lstrip()}".rstrip() if said else source
+    return f"{_BEGIN.format(summary)}{said}{_END}\n\n{rest.lstrip()}".rstrip() if said else source
 
 
 def _first(source: str) -> tuple[str, str]:

@@ -67,6 +67,21 @@ def test_a_text_that_comes_after_no_answer_is_left_alone(before):
     assert cells(*before, "Nine. It is added.")[-1] == "Nine. It is added."
 
 
+def test_a_text_between_the_options_and_their_cell_tells_no_answer_and_what_comes_after_the_cell_does():
+    between = "Look at it so."
+    assert cells(ASKS, OPTIONS, between, CODE, "Nine.")[-3:] == [between, CODE, fold("Nine.")]
+    assert cells(ASKS, OPTIONS, CODE, between, CODE, "Nine.")[-3:] == [fold(between), CODE, "Nine."]
+    assert cells(ASKS, OPTIONS, "## Another part", CODE, "Nine.")[-1] == "Nine."
+
+
+def test_a_mark_folds_wherever_the_answer_stands():
+    marked = f"Nine.\n\n{folds.ANSWERED}"
+    assert cells(ASKS, OPTIONS, CODE, "Move it:", CODE, marked)[-1] == fold("Nine.", folds.ANSWERED)
+    at_once = cells(ASKS, OPTIONS, marked)[-1]
+    assert at_once == fold("Nine.", folds.ANSWERED).replace(folds.SUMMARY, folds.NO_CELL)
+    assert folds.unfolded(at_once) == marked
+
+
 @pytest.mark.parametrize("path", lesson_folders(), ids=lambda path: path.name)
 def test_no_lesson_tells_an_answer_below_its_prediction(path):
     nb, _ = read_source(path / "lesson.md")

@@ -170,7 +170,7 @@ def as_meant(got: Plain | Raised, expected: Plain | Raised) -> Plain | Raised:
     """A list of entries as it was meant, where nothing but the way of writing differs: that is no mistake.
 
     A shape in quotes, "Error" for "error", a dtype or "torch.float32" for its name, a tensor with one number for the
-    number, a tensor with as many numbers for their list.
+    number, a tensor with as many numbers for their list, 8.0 for a count of 8 (a division gives that).
     """
     if not isinstance(got, Plain) or not isinstance(expected, Plain) or expected.kind != "list":
         return got
@@ -178,7 +178,7 @@ def as_meant(got: Plain | Raised, expected: Plain | Raised) -> Plain | Raised:
     texts = [part.value for part in expected.value if part.kind == "str"]
     numbers = kinds <= {"int", "float"}
     if got.kind in ("tensor", "array") and numbers and got.value.shape == (len(expected.value),):
-        return Plain("list", [plain(number) for number in got.value.tolist()], got.text)
+        got = Plain("list", [plain(number) for number in got.value.tolist()], got.text)
     if got.kind != "list":
         return got
     entries = []
@@ -190,6 +190,8 @@ def as_meant(got: Plain | Raised, expected: Plain | Raised) -> Plain | Raised:
             read = plain(_plainly(mine.value, texts))
         elif numbers and mine.kind in ("tensor", "array") and mine.value.size == 1:
             read = plain(mine.value.item())
+        if kinds == {"int"} and read.kind == "float" and float(read.value).is_integer():
+            read = plain(int(read.value))
         entries.append(read)
     return got._replace(value=entries)
 

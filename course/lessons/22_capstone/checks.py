@@ -1,7 +1,11 @@
 """Lesson 22, the capstone: the exercises' trials, oracles, usual mistakes and hints."""
 
 import functools
+import itertools
 import math
+import statistics
+
+import numpy as np
 
 import engine
 from course.judging.exercises import Exercise
@@ -31,8 +35,14 @@ def pieces(text, begins, length):
 
 
 def pieces_trial(pieces):
-    text = engine.tensor([5, 1, 4, 1, 2, 0, 3, 9, 7, 8])
-    yield "text = [5, 1, 4, 1, 2, 0, 3, 9, 7, 8], begins = [0, 4], length 3", pieces, text, engine.tensor([0, 4]), 3
+    text = engine.tensor([5, 1, 4, 1, 2, 0, 3, 9, 7, 8, 6, 2])
+    yield (
+        "text = [5, 1, 4, 1, 2, 0, 3, 9, 7, 8, 6, 2], begins = [0, 4], length 3",
+        pieces,
+        text,
+        engine.tensor([0, 4]),
+        3,
+    )
     yield "the same text, begins = [6], length 3", pieces, text.clone(), engine.tensor([6]), 3
     yield "the same text, begins = [2, 2, 1, 0], length 1", pieces, text.clone(), engine.tensor([2, 2, 1, 0]), 1
 
@@ -58,6 +68,12 @@ def one_after_the_other(text, begins, length):
     """The pieces stand one behind the other, wherever they should begin."""
     count = len(begins) * length
     return text[:count].reshape(-1, length), text[1 : count + 1].reshape(-1, length)
+
+
+def rolled(text, begins, length):
+    """The piece's own first letter is its last answer."""
+    x, _ = pieces(text, begins, length)
+    return x, x.roll(-1, dims=1)
 
 
 def turned(text, begins, length):
@@ -114,6 +130,24 @@ def other_chances(divide=True, late=False, renew=True, fill=-math.inf, times=Fal
     return found
 
 
+def first_ones(scores, temperature, top):
+    """The letters that come first in the alphabet, in place of the likeliest ones."""
+    kept = scores.clone()
+    kept[top:] = -math.inf
+    return (kept / temperature).softmax(0)
+
+
+def alike(scores, temperature, top):
+    """The same chance for each of the letters that remain."""
+    return (chances(scores, temperature, top) > 0) / top
+
+
+def shares_of_scores(scores, temperature, top):
+    """Each score by their sum, without e to the score."""
+    kept = (scores / temperature).masked_fill(chances(scores, temperature, top) == 0, 0.0)
+    return kept / kept.sum()
+
+
 def best_only(scores, temperature, top):
     return engine.nn.functional.one_hot(scores.argmax(), len(scores)).float()
 
@@ -132,6 +166,7 @@ RUNS = {
     "the second one is the better": ((80.0, 82.0, 81.0), (85.0, 84.0, 86.0)),
     "one lucky run": ((99.0, 85.0, 86.0), (87.0, 88.0, 86.5)),
     "they touch": ((5.0, 7.0, 6.0), (7.0, 8.0, 9.0)),
+    "each seed's second run is better": ((80.0, 84.0, 88.0), (82.0, 86.0, 90.0)),
     "wide ones": ((60.0, 90.0, 75.0), (74.0, 76.0, 72.0)),
 }
 
@@ -143,12 +178,18 @@ def compared(compare, name, seeds):
     def run(which):
         def one(seed):
             asked[which].append(seed)
-            return RUNS[name][which][seed - 1]
+            return RUNS[name][which][(seed - 1) % 3]
 
         return one
 
     found = compare(run(0), run(1), list(seeds))
-    return {"found": found, "first": sorted(asked[0]), "second": sorted(asked[1])}
+    if found is None:
+        return None
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        return {"a pair": False}
+    better, apart = (part.item() if isinstance(part, engine.Tensor) and part.numel() == 1 else part for part in found)
+    first, second = (sorted(set(seeds)) for seeds in asked)  # who runs a seed twice gets the same twice
+    return {"better by": better, "apart": apart, "seeds of the first": first, "seeds of the second": second}
 
 
 def compare_trial(compare):
@@ -162,25 +203,63 @@ def compare_more(compare):
     yield "", compared, compare, "apart", (3, 1)
 
 
-def comparing(best=False, one_seed=False, apart="both"):
+SEEDS_LEFT = "The second network is run with one seed only, so its spread is hidden."
+BEST_LEFT = "You take the best run of the first. Of two equal networks, its best is above the mean, too."
+ONE_WAY_LEFT = "The rows are apart as well if the *second* network is the better one."
+
+
+def mean(runs):
+    return sum(runs) / len(runs)
+
+
+def by_means(a, b):
+    return mean(a) - mean(b)
+
+
+def both_ways(a, b):
+    return max(a) < min(b) or max(b) < min(a)
+
+
+def seed_by_seed(first, second, seeds):
+    return [first(seed) for seed in seeds], [second(seed) for seed in seeds]
+
+
+def second_once(first, second, seeds):
+    return [first(seed) for seed in seeds], [second(seeds[0]) for _ in seeds]
+
+
+def first_is_best(a, b):
+    return max(a) - mean(b)
+
+
+def one_way(a, b):
+    return max(b) < min(a)
+
+
+def comparing(run=seed_by_seed, better=by_means, apart=both_ways):
     """`compare`, with one thing or the other wrong."""
 
     def found(first, second, seeds):
-        a, b = (
-            [run(seeds[0] if one_seed and which else seed) for seed in seeds]
-            for which, run in ((0, first), (1, second))
-        )
-        value = (max(a) if best else sum(a) / len(a)) - sum(b) / len(b)
-        way = {
-            "both": max(a) < min(b) or max(b) < min(a),
-            "one": max(b) < min(a),
-            "means": value != 0,
-            "larger": value > 0,
-            "touching": max(a) <= min(b) or max(b) <= min(a),
-        }
-        return value, way[apart]
+        a, b = run(first, second, seeds)
+        return better(a, b), apart(a, b)
 
     return found
+
+
+def mistakes_left():
+    """Each choice of the three that still stand, and what is said of it."""
+    for seeds, best, way in itertools.product((False, True), repeat=3):
+        says = [SEEDS_LEFT] * seeds + [BEST_LEFT] * best + [ONE_WAY_LEFT] * way
+        left = {"run": second_once} if seeds else {}
+        left |= {"better": first_is_best} if best else {}
+        left |= {"apart": one_way} if way else {}
+        if len(says) == 3:
+            yield (
+                comparing(**left),
+                "You have taken out none of the three: best against mean, one seed for all, and only one way round.",
+            )
+        elif says:
+            yield comparing(**left), "\n".join(says)
 
 
 # 22.5
@@ -201,16 +280,29 @@ def nearest(pictures, answers, others):
     return answers[((known**2).sum(dim=1) - 2 * asked @ known.T).argmin(dim=1)].tolist()
 
 
+def plainly(guesses):
+    """Python's own numbers, whether they came in a list, a tensor or an array, or as numbers of one of these."""
+    return [guess.tolist() if hasattr(guess, "tolist") else guess for guess in guesses]
+
+
 def read_by(recipe, first, last, turned, many=120):
     """What a recipe gives for pictures that follow those it has learned from; ``turned``: 9 is called 0, and so on."""
     pictures, answers = digits()
     answers = 9 - answers if turned else answers
     learned = slice(first, last)
     guesses = recipe(pictures[learned].clone(), answers[learned].clone(), pictures[last : last + many].clone())
-    guesses = guesses.tolist() if isinstance(guesses, engine.Tensor) else list(guesses)
-    whole = [g for g in guesses if isinstance(g, int) and 0 <= g <= 9]
+    if guesses is None:
+        return None
+    if isinstance(guesses, nn.Module) or not hasattr(guesses, "__len__") or np.ndim(guesses) == 0:
+        return {"kinds": ["network" if isinstance(guesses, nn.Module) else "one number"]}
+    guesses = plainly(guesses)
     right = sum(g == a for g, a in zip(guesses, answers[last : last + many].tolist(), strict=False))
-    return {"guesses": len(guesses), "of them digits": len(whole), "at least 75 % right": right >= 0.75 * many}
+    return {
+        "guesses": len(guesses),
+        "kinds": sorted({f"list of {len(g)}" if isinstance(g, list) else type(g).__name__ for g in guesses}),
+        "all of them digits": all(isinstance(g, int) and 0 <= g <= 9 for g in guesses),
+        "at least 75 % right": right >= 0.75 * many,
+    }
 
 
 def recipe_trial(recipe):
@@ -244,7 +336,7 @@ def behind_the_seal(recipe):
     """How many of the two last stretches a recipe reads that has learned from the twelve others."""
     pictures, answers = digits()
     engine.manual_seed(0)
-    guesses = engine.as_tensor(recipe(pictures[:1545].clone(), answers[:1545].clone(), pictures[1545:].clone()))
+    guesses = engine.tensor(plainly(recipe(pictures[:1545].clone(), answers[:1545].clone(), pictures[1545:].clone())))
     right = (guesses == answers[1545:]).float().mean().item()
     return (
         f"{100 * right:.0f} ± {100 * (right * (1 - right) / len(guesses)) ** 0.5:.0f} % of the sealed digits are right"
@@ -271,12 +363,18 @@ EXERCISES = (
                 (12640, "There are two layer norms in a block."),
                 (12576, "A layer norm has a weight and a bias for each of the 32 columns, and there are two of them."),
                 (12416, "A `Linear` has a bias for each of its results."),
+                (10592, "`ask` gives three rows for each letter, query, key and value: three times as many numbers."),
+                (11648, "`mixed` is missing, the layer after attention."),
+                (8576, "`think` has two layers, one to four times the width and one back."),
+                (50816, "Heads share the width among them: four heads have as many numbers as one."),
                 (12288, "Biases and layer norms have numbers, too."),
                 "`ask` has 32 * 96 weights and 96 biases; then `mixed`, `think` (two layers), and two layer norms.",
             ),
             2: (
                 (38112, "These are the blocks alone."),
                 (48708, "You have left out the layer norm at the end."),
+                (45472, "You have left out `scores`, the last layer."),
+                (45572, "You have left out the rows for letters."),
                 (48672, "You have left out the biases of `scores`."),
                 (44676, "You have left out the rows for places."),
                 "Three blocks, rows for 100 letters and for 128 places, a layer norm, and a `Linear` for the scores.",
@@ -284,10 +382,15 @@ EXERCISES = (
             3: (
                 (8, "Each piece asks a question at every one of its letters."),
                 (128, "That is one piece of eight."),
+                (1016, "The last letter of a piece asks, too. Its answer stands after the piece."),
+                (102400, "A question with a hundred possible answers is one question."),
                 "Eight pieces, and a question at each of their letters.",
             ),
             4: (
-                (195088, "These are the weights alone. Gradients take as much, and Adam keeps two numbers for each."),
+                (
+                    195088,
+                    "That is four bytes a weight. The gradients take as much, and Adam keeps two numbers for each.",
+                ),
                 (390176, "Weights and gradients. Adam keeps two numbers for each weight besides."),
                 (585264, "Adam keeps *two* numbers for each weight: a mean and a size."),
                 "Four bytes for a number, and four numbers for each weight: itself, its slope, and two of Adam's.",
@@ -310,6 +413,26 @@ EXERCISES = (
             (shifted(0), "The answer to each letter is the letter itself: a model learns at once to copy it."),
             (shifted(-1), "You give the letter *before* as the answer, which the model has already seen."),
             (shifted(2), "That is the letter after the next one."),
+            (
+                lambda text, begins, length: (pieces(text, begins, length)[0], pieces(text, begins, length)[0] + 1),
+                "You add 1 to the letters. Add 1 to the *places*, and look up which letters stand there.",
+            ),
+            (
+                rolled,
+                "All but the last answer of each row are right. The last one stands in the text, after the piece.",
+            ),
+            (
+                lambda text, begins, length: tuple(begins[:, None] + engine.arange(length) + n for n in (0, 1)),
+                "These are places in the text. Which letters stand there?",
+            ),
+            (
+                lambda text, begins, length: tuple(pieces(text.roll(-n), begins, length)[0] for n in (0, length)),
+                "As answers you give the piece that comes after this one. Each *letter* asks what comes after itself.",
+            ),
+            (
+                lambda text, begins, length: pieces(text, begins, length)[0],
+                "These are the pieces. The answers belong to it, too: a pair is asked for.",
+            ),
             (
                 shifted(0, last=True),
                 "One answer for each piece. But every letter of it is a question: what comes next?",
@@ -348,6 +471,33 @@ EXERCISES = (
             ),
             (lambda s, t, top: (s / t).softmax(0), "`top` has no effect: all letters can still be drawn."),
             (best_only, "Only the best one is left. The `top` best should be."),
+            (first_ones, "You keep the first `top` letters of the alphabet. Keep those with the largest scores."),
+            (alike, "All that remain get the same chance. A larger score should mean a larger chance."),
+            (shares_of_scores, "A score may be below 0, and a chance may not: `softmax` makes chances of scores."),
+            (
+                lambda s, t, top: chances((s / t).softmax(0), 1, top),
+                "You take the softmax twice. What it gives are chances already.",
+            ),
+            (
+                lambda s, t, top: chances(s, t, top).log(),
+                "These are logarithms: `softmax` gives the chances themselves, `log_softmax` their logarithms.",
+            ),
+            (
+                lambda s, t, top: (s.topk(top).values / t).softmax(0),
+                "You give the chances of the `top` letters only. Give one for *each* letter, 0 for all the others.",
+            ),
+            (
+                lambda s, t, top: (s / t).masked_fill(s < top, -math.inf).softmax(0),
+                "`top` is how many letters remain. You take it for the score that they need.",
+            ),
+            (
+                lambda s, t, top: chances(s, t, top - 1),
+                "One letter too few is left: the smallest of the `top` scores belongs to them.",
+            ),
+            (
+                lambda s, t, top: engine.where(chances(-s, t, top) > 0, s / t, -math.inf).softmax(0),
+                "You keep the letters with the *smallest* scores.",
+            ),
             (
                 lambda s, t, top: chances(s, t, len(s) - top + 1),
                 "You keep another number of them: the `top` *largest* scores remain.",
@@ -367,21 +517,110 @@ EXERCISES = (
         trial=compare_trial,
         hidden=compare_more,
         wrong=(
+            *mistakes_left(),
             (
-                comparing(best=True),
-                "You take the best run of the first. Of two equal networks, its best is above the mean, too.",
+                lambda first, second, seeds: compare(first, second, seeds)[0],
+                "A pair is asked for: by how much the first one is better, and whether the rows are apart.",
             ),
-            (comparing(one_seed=True), "The second network is run with one seed only, so its spread is hidden."),
-            (comparing(apart="one"), "The rows are apart as well if the *second* network is the better one."),
-            (comparing(apart="means"), "Two means are never quite the same. Do the *rows* overlap?"),
             (
-                comparing(apart="larger"),
+                comparing(apart=lambda a, b: True),
+                "You call rows apart that overlap. Does the *worst* run of one beat the *best* one of the other?",
+            ),
+            (
+                comparing(apart=lambda a, b: mean(a) != mean(b)),
+                "Two means are never quite the same. Do the *rows* overlap?",
+            ),
+            (
+                comparing(apart=lambda a, b: mean(a) > mean(b)),
                 "A larger mean does not say that the rows are apart: look at the worst and the best runs.",
             ),
-            (comparing(apart="touching"), "Two rows that touch are not apart."),
             (
-                comparing(best=True, one_seed=True, apart="one"),
-                "You have taken out none of the three: best against mean, one seed for all, and only one way round.",
+                comparing(apart=lambda a, b: max(a) <= min(b) or max(b) <= min(a)),
+                "Two rows that touch are not apart.",
+            ),
+            (
+                comparing(
+                    apart=lambda a, b: (
+                        all(x > y for x, y in zip(a, b, strict=True)) or all(x < y for x, y in zip(a, b, strict=True))
+                    )
+                ),
+                "You compare seed by seed. Rows are apart if the worst run of one beats the *best* one of the other.",
+            ),
+            (
+                comparing(apart=lambda a, b: not set(a) & set(b)),
+                "Rows overlap also where no two numbers are equal: compare the worst runs with the best ones.",
+            ),
+            (
+                comparing(apart=lambda a, b: max(a) < min(b)),
+                "Now the rows are apart only if the second network is the better one. Either of the two ways counts.",
+            ),
+            (
+                comparing(apart=lambda a, b: max(a) < min(b) and max(b) < min(a)),
+                "Both ways can never hold at once: one *or* the other.",
+            ),
+            (
+                comparing(apart=lambda a, b: not both_ways(a, b)),
+                "You say whether the rows overlap. Whether they do *not* is asked for.",
+            ),
+            (
+                comparing(better=lambda a, b: max(a) - max(b)),
+                "Best against best: one lucky run decides. Compare the means.",
+            ),
+            (
+                comparing(better=lambda a, b: min(a) - min(b)),
+                "Worst against worst: one unlucky run decides. Compare the means.",
+            ),
+            (
+                comparing(better=lambda a, b: min(a) - mean(b)),
+                "The worst run of one against the mean of the other: the same measure should be taken of both.",
+            ),
+            (
+                comparing(better=lambda a, b: sorted(a)[len(a) // 2] - sorted(b)[len(b) // 2]),
+                "That is the run in the middle (the median). The mean is asked for.",
+            ),
+            (
+                comparing(better=lambda a, b: statistics.median(a) - statistics.median(b)),
+                "That is the run in the middle (the median). The mean is asked for.",
+            ),
+            (
+                comparing(better=lambda a, b: sum(a) - sum(b)),
+                "These are the sums. A mean is the sum divided by how many there are.",
+            ),
+            (
+                comparing(better=lambda a, b: abs(by_means(a, b))),
+                "The sign is lost: below 0 should say that the first network is the worse one.",
+            ),
+            (
+                comparing(better=lambda a, b: by_means(b, a)),
+                "The sign is the other way round: above 0 should say that the first network is the better one.",
+            ),
+            (
+                comparing(better=lambda a, b: by_means(a, b) / mean(b)),
+                "By how much, and not by which part: leave the difference as it is, in percent of the pictures.",
+            ),
+            (
+                comparing(better=lambda a, b: sum(a) // len(a) - sum(b) // len(b)),
+                "`//` cuts off what comes after the point. Divide with `/`.",
+            ),
+            (
+                comparing(
+                    run=lambda first, second, seeds: ([first(seeds[0])] * len(seeds), [second(seeds[0])] * len(seeds))
+                ),
+                "Now each of both is run with one seed only, and nobody sees how much chance there is in it.",
+            ),
+            (
+                comparing(
+                    run=lambda first, second, seeds: ([first(seeds[0])] * len(seeds), [second(s) for s in seeds])
+                ),
+                "Now it is the first network that is run with one seed only.",
+            ),
+            (
+                comparing(lambda first, second, seeds: ([first(s) for s in seeds], [second(s + 1) for s in seeds])),
+                "The second network is run with other seeds. Give both the same ones.",
+            ),
+            (
+                comparing(run=lambda first, second, seeds: seed_by_seed(first, second, range(len(seeds)))),
+                "You count from 0. Run both with the seeds that stand in `seeds`.",
             ),
         ),
         hints=(
@@ -402,6 +641,30 @@ EXERCISES = (
             (looked_up, "It knows these pictures from elsewhere: with other names for the digits it is wrong."),
             (scores_of_digits, "These are ten scores for each picture. Which digit has the largest?"),
             (of_its_own, "You read the pictures that you have learned from. The others are asked for."),
+            (
+                lambda *given: [float(g) for g in nearest(*given)],
+                "These are floats. Give whole numbers: `argmax` does, as long as nothing is computed with them.",
+            ),
+            (lambda *given: [str(g) for g in nearest(*given)], "These are texts, '7' for 7. Give the numbers."),
+            (
+                lambda *given: [0.5] * len(nearest(*given)),
+                "Whole numbers from 0 to 9 are asked for, a digit for each picture: `argmax` says *which* is largest.",
+            ),
+            (
+                lambda *given: [[g] for g in nearest(*given)],
+                "Each digit stands in a list of its own. Give one long list (without `keepdim`, or flattened).",
+            ),
+            (lambda *given: nearest(*given)[:-1], "One picture is left out: as many digits are asked for as `others`."),
+            (
+                lambda *given: [*range(10, 20)],
+                "Ten numbers, whichever picture has most of each digit? `argmax(dim=1)` goes along the ten scores.",
+            ),
+            (lambda *given: nn.Identity(), "You give the network. What it reads in `others` is asked for."),
+            (lambda *given: 0.5, "That is one number. A digit is asked for, for each of the others."),
+            (
+                lambda pictures, answers, others: [g + 1 for g in nearest(pictures, answers, others)],
+                "There are tens among your digits. Do you count from 1?",
+            ),
         ),
         hints=(
             "It is `train` of the lesson, and then one line that reads.",

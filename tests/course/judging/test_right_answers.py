@@ -1218,6 +1218,12 @@ def answer_22_2_b(text, begins, length):
     return [engine.tensor(x), engine.tensor(y)]
 
 
+@answers("22.2")
+def answer_22_2_c(text, begins, length):
+    text, where = text.numpy(), begins.numpy()[:, None] + np.arange(length)
+    return engine.from_numpy(text[where]), engine.from_numpy(text[where + 1])
+
+
 @answers("22.3")
 def answer_22_3_a(scores, temperature, top):
     values, places = scores.topk(top)
@@ -1229,6 +1235,21 @@ def answer_22_3_b(scores, temperature, top):
     raised = (scores / temperature - (scores / temperature).max()).exp()
     raised[scores.argsort()[: len(scores) - top]] = 0
     return raised / raised.sum()
+
+
+@answers("22.3")
+def answer_22_3_c(scores, temperature, top):
+    raised = scores.softmax(dim=0) ** (1 / temperature)
+    raised = engine.where(scores >= scores.sort().values[-top], raised, 0.0)
+    return raised / raised.sum()
+
+
+@answers("22.3")
+def answer_22_3_d(scores, temperature, top):
+    order = scores.argsort(descending=True)
+    ordered = scores[order] / temperature
+    ordered[top:] = -1e9
+    return ordered.softmax(dim=0)[order.argsort()]
 
 
 @answers("22.4")
@@ -1245,6 +1266,21 @@ def answer_22_4_b(first, second, seeds):
     return [sum(a - b for a, b in runs) / len(runs), not (min(ours) <= max(theirs) and min(theirs) <= max(ours))]
 
 
+@answers("22.4")
+def answer_22_4_c(first, second, seeds):
+    differences = [first(one) - second(other) for one in seeds for other in seeds]
+    return np.mean(differences), all(d > 0 for d in differences) or all(d < 0 for d in differences)
+
+
+@answers("22.4")
+def answer_22_4_d(first, second, seeds):
+    def runs(network):
+        return engine.tensor([network(seed) for seed in seeds])
+
+    apart = (runs(first).min() > runs(second).max()) | (runs(second).min() > runs(first).max())
+    return runs(first).mean() - runs(second).mean(), apart
+
+
 @answers("22.5")
 def answer_22_5_a(pictures, answers, others):
     return [answers[((pictures - other) ** 2).sum(dim=(1, 2, 3)).argmin()].item() for other in others]
@@ -1259,6 +1295,18 @@ def answer_22_5_b(pictures, answers, others):
         nn.functional.cross_entropy(model(pictures), answers).backward()
         optimizer.step()
     return model(others).argmax(dim=1)
+
+
+@answers("22.5")
+def answer_22_5_c(pictures, answers, others):
+    known, asked = pictures.flatten(1).numpy(), others.flatten(1).numpy()
+    means = np.stack([known[answers.numpy() == digit].mean(axis=0) for digit in range(10)])
+    return ((asked[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+
+
+@answers("22.5")
+def answer_22_5_d(pictures, answers, others):
+    return tuple(answer_22_5_b(pictures, answers, others))
 
 
 VALUES = [
@@ -1284,6 +1332,8 @@ VALUES = [
     ("20.1", [14, 56000, 6, 24000, 14, 14000]),
     ("21.1", [8, 16, 608, 153600]),
     ("22.1", [12704, 48772, 1024, 780352]),
+    ("20.1", [14.0, 56000.0, 6.0, 24000.0, 14.0, 14000.0]),
+    ("22.1", engine.tensor([12704.0, 48772.0, 1024.0, 780352.0])),
 ]
 
 

@@ -576,7 +576,7 @@ EXERCISES = (
             ),
             (
                 comparing(better=lambda a, b: sorted(a)[len(a) // 2] - sorted(b)[len(b) // 2]),
-                "That is the run in the middle (the median). The mean is asked for.",
+                "That is one run of each, the one in the middle. The mean of all is asked for.",
             ),
             (
                 comparing(better=lambda a, b: statistics.median(a) - statistics.median(b)),

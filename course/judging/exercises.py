@@ -6,7 +6,6 @@ compared with, the usual mistakes and the hints are rows in `checks.py`.
 
 import functools
 import importlib
-import importlib.util
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

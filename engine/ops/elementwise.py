@@ -24,7 +24,7 @@ from ..core.tensor import Tensor
 from .checks import no_kernel, number
 
 from .rows import binary, bits, broadcast_error, comparison, is_bool, is_integral, no_bools  # isort: skip
-from .rows import operand, refuse, register, to_array, unary  # isort: skip
+from .rows import operand, refuse, register, to_array, unary, widened  # isort: skip
 from .writes import fits, in_place, zeros_for
 
 builtin_abs = abs  # this module's abs is the operation
@@ -210,6 +210,12 @@ def logistic(x):
     return 1.0 / e  # NumPy takes twice as long for reciprocal(e)
 
 
+def sine_over(x):
+    """sin(pi * x) / (pi * x), and 1 at 0; half precision in float32."""
+    xp, angle = xp_of(x), widened(x) * math.pi
+    return xp.where(x == 0, 1.0, xp.sin(angle) / angle)
+
+
 def pow_x(g, x, y):
     """g * y * x**(y - 1), and 0 where y is 0 even if x is 0."""
     if type(y) in scalar_types:
@@ -272,6 +278,7 @@ atan = unary("atan", "arctan", lambda g, x: g / (x * x + 1.0))
 sinh = unary("sinh", "sinh", lambda g, x: g * cosh(x))
 cosh = unary("cosh", "cosh", lambda g, x: g * sinh(x))
 tanh = unary("tanh", "tanh", lambda g, out: g * (1.0 - out * out))
+sinc = unary("sinc", lambda x: sine_over(x), lambda g, x: kept(g * ((cos(x * math.pi) - sinc(x)) / x), x != 0, x))
 asinh = unary("asinh", "arcsinh", lambda g, x: g * rsqrt(x * x + 1.0))
 acosh = unary("acosh", "arccosh", lambda g, x: g * rsqrt(x * x - 1.0))
 atanh = unary("atanh", "arctanh", lambda g, x: g / (1.0 - x * x))

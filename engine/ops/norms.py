@@ -17,8 +17,9 @@ from . import reduce
 from .elementwise import mul
 from .linalg import matrix_norm
 from .rows import register, widened
-from .shape import expand_to, repeat, view_to
+from .shape import expand_to, repeat, swap, unsqueeze_at, view_to
 from .with_numbers import plus
+from .writes import zeros_for
 
 # ---- the derivatives.  ``shapes``: of the weight; of the weight and of the input where they are multiplied; of the
 # input where it is normalized.  ``known``: what the kernels found on the way
@@ -180,6 +181,48 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     return reduce.sum(mul(*units), dim)
 
 
+def cdist(x1, x2, p=2.0, compute_mode=None):
+    """The p-norm of each row of x1 minus each row of x2."""
+    x, y = array_of(x1), array_of(x2)
+    away = apart(Tensor(x), Tensor(y))
+    # of no columns: no largest one
+    out = array_of(reduce.vector_norm(away, p if away.shape[-1] else 2, -1))
+    return record(Cdist, out, (x1, x2), (x, y, out, p))
+
+
+def apart(x, y):
+    """Each row of x minus each row of y."""
+    return unsqueeze_at(x, x.ndim - 1) - unsqueeze_at(y, y.ndim - 2)
+
+
+def cdist_rule(g, x, y, out, p):
+    """g times the slope of each distance, added up over the rows of y; 0 at equal rows."""
+    if p == 0:
+        return zeros_for(g, array_of(x).shape)
+    away, n = apart(x, y), array_of(out).ndim
+    g, out = unsqueeze_at(g, n), unsqueeze_at(out, n)
+    if p == 2:
+        slope = e.choose(e.eq(out, 0), 0.0, away / out)
+    elif p == 1:
+        slope = e.sgn(away)
+    elif p == math.inf:  # every largest one has all of g, in PyTorch too
+        slope = e.sgn(away) * e.eq(e.abs(away), out)
+    else:
+        slope = e.choose(e.eq(away, 0), 0.0, e.sgn(away) * (e.abs(away) / out) ** (p - 1))
+    return sum_to(sum_axes(g * slope, (n - 1,)), array_of(x).shape)
+
+
+def other_way(a):
+    """The distances of the rows of y from those of x."""
+    n = array_of(a).ndim
+    return swap(a, n - 2, n - 1)
+
+
+Cdist = node_class(
+    "CdistBackward0", cdist_rule, lambda g, x, y, out, p: cdist_rule(other_way(g), y, x, other_way(out), p)
+)
+
+
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     """The p-norm of the elements over ``dim``, all by default; "fro" is 2."""
     if p == "nuc":
@@ -187,6 +230,6 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     return reduce.vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
 
 
-for function in (layer_norm, group_norm, batch_norm, instance_norm, rms_norm, normalize, cosine_similarity):
+for function in (layer_norm, group_norm, batch_norm, instance_norm, rms_norm, normalize, cosine_similarity, cdist):
     register(function.__name__, "nn", function)
 register("norm", "reduction", norm)

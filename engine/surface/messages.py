@@ -92,6 +92,12 @@ WEIGHTS_SIZE = "Weights and input must have the same size."
 
 # ---- norms
 
+CDIST_COLUMNS = "X1 and X2 must have the same number of columns. X1: {} X2: {}"
+CDIST_DIMS = "cdist only supports at least 2D tensors, {} got: {}D"
+CDIST_DTYPE = "cdist only supports floating-point dtypes, {} got: {}"
+CDIST_MODE = "{} is not a valid value for compute_mode"
+CDIST_MODES = "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"
+CDIST_ORDER = "cdist only supports non-negative p values"
 COMMON_DTYPE = "expected common dtype to be floating point, yet common dtype is {}"
 GROUP_NORM_CHANNELS = "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={}"
 GROUP_NORM_DIMS = "Expected at least 2 dimensions for input tensor but received {}"

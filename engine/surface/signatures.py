@@ -19,7 +19,7 @@ SIGNATURES = """
 abs absolute=abs acos acosh arccos=acos arcsin=asin arctan=atan asin asinh atan atanh(Tensor input, *, Tensor? out=None)
 bitwise_not ceil cos cosh digamma erf erfc erfinv exp exp2 expm1 fix=trunc floor frac(Tensor input, *, Tensor? out=None)
 lgamma log log10 log1p log2 logical_not neg negative=neg reciprocal rsqrt sigmoid(Tensor input, *, Tensor? out=None)
-sign sin sinh sqrt square tan tanh trunc(Tensor input, *, Tensor? out=None)
+sign sin sinc sinh sqrt square tan tanh trunc(Tensor input, *, Tensor? out=None)
 relu(Tensor input)
 add=add_scaled sub=sub_scaled(Number|Tensor input, Number|Tensor other, *, alpha=1, Tensor? out=None)
 subtract=sub_scaled(Number|Tensor input, Number|Tensor other, *, alpha=1, Tensor? out=None)
@@ -280,6 +280,9 @@ smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', 
 [norms] function functional
 rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)
 cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)
+
+[norms] function
+cdist(Tensor x1, Tensor x2, float p=2.0, compute_mode=None)
 
 [norms] functional
 batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None,

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from ...arrays import dtypes
-from ...arrays.dtypes import accumulate_wider
+from ...arrays.dtypes import accumulate_wider, dtype_word
 from ...core.record import array_of
-from ...ops.checks import check_floating, checked_dim, number
+from ...ops.checks import check_floating, checked_dim, no_kernel, number
 from .. import messages as m
 from ..require import require
 from .reduce import widens
@@ -102,6 +102,21 @@ def channelwise(x, channels, times, given, training):
 def cosine_similarity(x1, x2):
     dtype = dtypes.promote_types(x1.dtype, x2.dtype)
     require(dtype.is_floating_point, m.COMMON_DTYPE, dtype.np)
+
+
+def cdist(x1, x2, p, compute_mode):
+    modes = (None, *m.CDIST_MODES)
+    require(compute_mode in modes, m.CDIST_MODE, compute_mode, error=ValueError)
+    for name, x in (("X1", x1), ("X2", x2)):
+        require(x.ndim >= 2, m.CDIST_DIMS, name, x.ndim)
+    for name, x in (("X1", x1), ("X2", x2)):
+        require(x.is_floating_point(), m.CDIST_DTYPE, name, dtype_word(x.array))
+    columns = x1.shape[-1], x2.shape[-1]
+    require(columns[0] == columns[1], m.CDIST_COLUMNS, *columns)
+    require(p >= 0, m.CDIST_ORDER)
+    require(x1.dtype is x2.dtype, m.SCALAR_TYPE, dtype_word(x1.array), dtype_word(x2.array))
+    if x1.array.dtype in accumulate_wider:
+        raise no_kernel("cdist", x1.array)
 
 
 def norm(input, p, dtype):

@@ -1,4 +1,4 @@
-"""What is special to nansum, logcumsumexp, copysign, kron, cummax, cov, split_with_sizes, gather and embedding_bag."""
+"""What is special to nansum, logcumsumexp, copysign, kron, cummax, cov, splits, gather, embedding_bag and cdist."""
 
 import numpy as np
 import pytest
@@ -84,6 +84,19 @@ F.embedding_bag(k, w.half(), o)
 F.embedding_bag(k, w * 1, o, 0.5)
 F.embedding_bag(k, w * 1, o, max_norm=0.5, norm_type=1, mode="sum")
 """)
+DISTANCES = cases("""
+torch.cdist(x, y)
+torch.cdist(x, torch.cat([x, y]))
+torch.cdist(x, x[:1], p=1)
+torch.cdist(x, y, 0)
+torch.cdist(x, y, 0.5)
+torch.cdist(x, x, 3)
+torch.cdist(x, torch.cat([y, x.round()]), float('inf'))
+torch.cdist(torch.ones_like(x), torch.zeros_like(x) + s, float('inf'))
+torch.cdist(x[:, None, None], torch.stack([x, y, y, x, x]), compute_mode="donot_use_mm_for_euclid_dist")
+torch.cdist(x[:, :0], y[:, :0], float('inf'))
+torch.cdist(e, y)
+""")
 EXACT = cases("""
 n.nansum()
 n.nansum(1)
@@ -157,6 +170,15 @@ x.split_with_sizes([1.0, 1], 1)
 x.split_with_sizes(1)
 s.split_with_sizes([1])
 torch.gather(x, 1, i[None] - 1, sparse_grad=1)
+torch.cdist(v, x)
+torch.cdist(x, y[:, :2])
+torch.cdist(x, y.float())
+torch.cdist(i[None], y)
+torch.cdist(x, i[None])
+torch.cdist(x.half(), y.half())
+torch.cdist(x, y, -1)
+torch.cdist(x, y, 2, "fast")
+torch.cdist(x.expand(2, 2, 3), x.expand(3, 2, 3))
 F.embedding_bag(k, w)
 F.embedding_bag(k, w, o[None])
 F.embedding_bag(k[None], w, o)
@@ -188,8 +210,8 @@ def test_like_pytorch(expression):
     compare(expression, INPUTS)
 
 
-@pytest.mark.parametrize("expression", BAGS)
-def test_bags_like_pytorch(expression):
+@pytest.mark.parametrize("expression", BAGS + DISTANCES)  # PyTorch has no second derivative
+def test_once_differentiated_like_pytorch(expression):
     pytest.importorskip("torch")
     compare(expression, INPUTS, second=False)
 
@@ -206,7 +228,9 @@ def test_errors_like_pytorch(expression):
     compare_errors(expression, INPUTS)
 
 
-@pytest.mark.parametrize("expression", [e for e in SMOOTH if "copysign(i" not in e and "dtype" not in e] + BAGS[:7])
+@pytest.mark.parametrize(
+    "expression", [e for e in SMOOTH if "copysign(i" not in e and "dtype" not in e] + BAGS[:7] + DISTANCES[:1]
+)
 def test_derivatives(expression):
     check_derivatives(expression, {k: v for k, v in INPUTS.items() if v.dtype.kind != "b"})
 

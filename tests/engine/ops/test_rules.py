@@ -77,6 +77,7 @@ SAMPLES = {
     **dict.fromkeys(["sum", "mean", "prod"], REDUCED),
     **dict.fromkeys(["vector_norm", "norm"], ["f(x)", "f(x, 1)", "f(x, 2, 0)", "f(x, 3, 1, True)"]),
     "dist": ["f(x, y)", "f(x, v, 1)", "f(v, x, 3)"],
+    "cdist": ["f(x, A)", "f(A, x, 1)", "f(x, y, 3)", "f(A, x[:, None], 1.5)", "f(x, A, float('inf'))"],
     "amax": [*REDUCED, "f(x, (0, 1))"],
     "amin": [*REDUCED, "f(x, (0, 1))"],
     "max": ["f(x)", "f(x, 0)[0]", "f(x, 1, True).values", "f(x, y)"],
@@ -193,7 +194,7 @@ NO_RULE = {"floor_divide"}  # the result requires grad, and backward says that t
 OURS = {
     "pick", "place", "squeeze_dim", "squeeze_dims", "diagonal_backward", "diag_embed", "alias", "rsub", "div_floor",
     "div_trunc", "addmm_columns", "log_sigmoid", "unfold", "repeat", "expand", "view", "slice", "elu",
-    "embedding_bag",  # PyTorch has no second derivative
+    "embedding_bag", "cdist",  # PyTorch has no second derivative
     "hardsigmoid",  # PyTorch's slope is 1 / 6 in float32, and has no derivative
 }  # fmt: skip
 

@@ -60,17 +60,19 @@ def side_by_side(images: Any, titles: list[str]) -> None:
     show(figure, f"{len(titles)} small pictures, with their titles: {'; '.join(titles)}.")
 
 
-def rows_of_dots(panels: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
+def rows_of_dots(panels: Mapping[str, Mapping[str, Sequence[float]]], one_scale: bool = False) -> None:
     """Display runs as dots: a panel for each measure, and in each the same rows, a dot for a run.
 
     Args:
         panels: {what is measured: {the name of a row: its numbers}}.
+        one_scale: Whether the panels measure the same, so that lengths in one may be compared with those in another.
     """
     from matplotlib import pyplot
 
     names = list(next(iter(panels.values())))
+    size = (6.5, 0.8 + 0.32 * len(names))
     figure, places = pyplot.subplots(
-        1, len(panels), figsize=(6.5, 0.8 + 0.32 * len(names)), sharey=True, layout="constrained", squeeze=False
+        1, len(panels), figsize=size, sharex=one_scale, sharey=True, layout="constrained", squeeze=False
     )
     said = []
     for place, (label, rows) in zip(places.flat, panels.items(), strict=True):

@@ -1,13 +1,11 @@
-"""Makes the notebooks from their texts, executes them, and tells where the two are out of step.
+"""Makes the notebooks from their texts, and executes them.
 
 A lesson's `lesson.md` becomes `notebooks/NN_name.ipynb`; its `exercises.md` becomes a blank `exercises/NN_name.ipynb`
 and a worked `solutions/NN_name.ipynb`. The texts are Jupytext's MyST Markdown.
 """
 
-import argparse
 import hashlib
 import re
-import sys
 import tempfile
 import time
 import tomllib
@@ -22,13 +20,13 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from course.authoring.quotes import with_lines
+from course.authoring.validation import named
 from course.authoring.validation.texts import unmarked
 from course.base import folds
 from course.base.files import write_atomically
 from course.base.notebooks import METADATA, ROOT, TARGETS, UNATTENDED, Target, kernel_environment, lesson_folders
-from course.classroom import materials
 from course.judging import exercises
-from course.kernel.outputs import PICTURE, Addresses, settle
+from course.kernel.outputs import Addresses, settle
 from course.kernel.shell import ANSI
 from course.learner import copies, rubrics
 
@@ -110,7 +108,7 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
     nb.metadata = nbformat.from_dict(METADATA)
     seen: Counter[tuple[str, str]] = Counter()
     for cell in nb.cells:
-        cell.source = folds.unfolded(cell.source) if cell.cell_type == "markdown" else cell.source
+        cell.source = named.roles(folds.unfolded(cell.source)) if cell.cell_type == "markdown" else cell.source
         # From the content, not the position: a cell put in between leaves the other cells' ids, and the diff, alone.
         content = unmarked(cell.source) if cell.cell_type == "markdown" else cell.source
         seen[cell.cell_type, content] += 1
@@ -236,8 +234,20 @@ def build(job: Job) -> NotebookNode:
             line = lines[error.index - links]
             raise BuildError(f"{job.named(job.source)}, line {line}, {error}") from None
         nb.metadata = nbformat.from_dict(METADATA)
+    try:
+        fill(nb, nb)
+    except ValueError as error:
+        raise BuildError(f"{job.named(job.source)}: {error}") from None
     nbformat.validate(nb)
     return nb
+
+
+def fill(nb: NotebookNode, executed: NotebookNode) -> None:
+    """Write the numbers that the prose names, as a notebook shows them. Raises ValueError."""
+    known = named.numbers_of(executed.cells)
+    for cell in nb.cells:
+        if cell.cell_type == "markdown":
+            cell.source = named.filled(cell.source, known)
 
 
 def execute(nb: NotebookNode, folder: Path, root: Path = ROOT, allow_errors: bool = False) -> None:
@@ -306,56 +316,6 @@ def _shown(cell: NotebookNode) -> str:
     return "\n".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
 
 
-def differences(job: Job, execute: bool = False) -> list[str]:
-    """What is out of step between a text and its notebook, one line each; with `execute`, in the outputs too."""
-    if not job.notebook.is_file():
-        return [f"{job.named(job.notebook)} has not been built from {job.named(job.source)}"]
-    try:
-        actual = nbformat.read(job.notebook, as_version=4)
-    except (ValueError, nbformat.ValidationError, nbformat.reader.NotJSONError) as error:
-        return [f"{job.named(job.notebook)} is not a notebook ({error})"]
-    expected = build(job) if execute else skeleton(job)
-    found = [] if actual.metadata == expected.metadata else ["the notebook's metadata differs"]
-    if len(actual.cells) != len(expected.cells):
-        found.append(f"it has {len(actual.cells)} cells, the text {len(expected.cells)}")
-    for number, (is_, should) in enumerate(zip(actual.cells, expected.cells, strict=False), start=1):
-        for field in ("cell_type", "source", "metadata", "id"):
-            if is_.get(field) != should.get(field):
-                found.append(f"cell {number}: its {field.replace('_', ' ')} differs")
-                break
-        else:
-            if is_.cell_type == "code" and (problem := _output_problem(job, is_, should if execute else None)):
-                found.append(f"cell {number}: {problem}")
-    return [f"{job.named(job.notebook)}: {what}" for what in found]
-
-
-def _output_problem(job: Job, is_: NotebookNode, should: NotebookNode | None) -> str | None:
-    if job.target.blank:
-        return "a blank notebook stores no outputs" if is_.outputs or is_.execution_count else None
-    if is_.source.strip() and is_.execution_count is None:
-        return "it has not been executed"
-    if should is None or "nbval-ignore-output" in is_.metadata.get("tags", []):
-        return None
-    return None if _comparable(is_) == _comparable(should) else "its outputs differ"
-
-
-def _comparable(cell: NotebookNode) -> list[NotebookNode]:
-    """The outputs but for the pixels, which depend on the fonts and libraries that a machine has."""
-    outputs = [nbformat.from_dict(output) for output in cell.outputs]
-    for output in outputs:
-        for mime, data in output.get("data", {}).items():
-            output.data[mime] = "" if mime == "image/png" else PICTURE.sub("", data) if isinstance(data, str) else data
-    return outputs
-
-
-def orphans(root: Path = ROOT) -> list[str]:
-    """Notebooks that no text gives."""
-    wanted = {job.notebook for job in jobs(root)}
-    folders = [root / target.folder for target in TARGETS]
-    found = [path for folder in folders for path in sorted(folder.glob("*.ipynb")) if path not in wanted]
-    return [f"{path.relative_to(root).as_posix()} has no text that it is made from" for path in found]
-
-
 def paired(root: Path = ROOT) -> str:
     """What jupytext.toml should be: a row for each notebook that is written back to its text when it is saved."""
     rows = [
@@ -367,29 +327,8 @@ def paired(root: Path = ROOT) -> str:
     return re.sub(r"(?ms)^formats = \[\n.*?^\]\n", lambda _: f"formats = [\n{''.join(rows)}]\n", text)
 
 
-def not_canonical(source: Path) -> bool:
-    """Whether saving from JupyterLab would change more of the text than what was edited."""
-    return write_source(read_source(source)[0]) != source.read_text(encoding="utf-8")
-
-
-def answer(options: argparse.Namespace, root: Path = ROOT) -> int:
-    """`python -m course build`: 0 when all is made or in step, 1 when not."""
-    try:
-        todo = jobs(root, options.lesson)
-        if options.materials:
-            lessons = sorted({job.name[:2] for job in todo}) if options.lesson else []
-            made = materials.make(Path(options.materials), lessons)
-            print(f"{len(made)} files: {Path(options.materials).resolve()}")
-            return 0
-        if options.format:
-            return _format(todo)
-        return _check(todo, root, options) if options.check else _build(todo, root)
-    except BuildError as error:
-        print(error, file=sys.stderr)
-        return 1
-
-
-def _build(todo: list[Job], root: Path) -> int:
+def make(todo: list[Job], root: Path = ROOT) -> int:
+    """Write the notebooks; 0."""
     for job in todo:
         start = time.perf_counter()
         text = nbformat.writes(build(job)) + "\n"
@@ -404,20 +343,8 @@ def _build(todo: list[Job], root: Path) -> int:
     return 0
 
 
-def _check(todo: list[Job], root: Path, options: argparse.Namespace) -> int:
-    found = [line for job in todo for line in differences(job, options.execute)]
-    if not options.lesson:
-        found += orphans(root)
-    if (root / PAIRS).is_file() and (root / PAIRS).read_text(encoding="utf-8") != paired(root):
-        found.append(f"{PAIRS} does not name each notebook with its text: python -m course build")
-    sources = dict.fromkeys(job.source for job in todo)
-    unformatted = [source.relative_to(root).as_posix() for source in sources if not_canonical(source)]
-    found += [f"{name} is not as JupyterLab would save it: python -m course build --format" for name in unformatted]
-    print("\n".join(found) if found else f"{len(todo)} notebooks are in step with their texts.")
-    return 1 if found else 0
-
-
-def _format(todo: list[Job]) -> int:
+def lay_out(todo: list[Job]) -> int:
+    """Write the texts as JupyterLab would save them; 0."""
     for job in {job.source: job for job in todo}.values():
         if write_atomically(job.source, write_source(read_source(job.source)[0])):
             print(f"{job.named(job.source)}: written")

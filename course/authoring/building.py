@@ -1,17 +1,17 @@
 """`python -m course build`: its options. What answers stands on packages, and is imported once they are there."""
 
 import argparse
+import sys
+from pathlib import Path
 
 from course.base.environment import ensure
-from course.base.notebooks import COMMAND
+from course.base.notebooks import COMMAND, ROOT
 
 
 def main(argv: list[str]) -> int:
     """Make the notebooks; the exit code. Raises Problem."""
     options = parse(argv)
     ensure("teach", ["build", *argv])
-    from course.authoring.build import answer
-
     return answer(options)
 
 
@@ -34,3 +34,24 @@ def parse(argv: list[str]) -> argparse.Namespace:
     if options.materials and (options.check or options.format):
         parser.error("--materials goes alone, or with lessons")
     return options
+
+
+def answer(options: argparse.Namespace, root: Path = ROOT) -> int:
+    """Do what the options say; 0 when all is made or in step, 1 when not."""
+    from course.authoring.build import BuildError, jobs, lay_out, make
+    from course.authoring.in_step import check
+    from course.classroom import materials
+
+    try:
+        todo = jobs(root, options.lesson)
+        if options.materials:
+            lessons = sorted({job.name[:2] for job in todo}) if options.lesson else []
+            made = materials.make(Path(options.materials), lessons)
+            print(f"{len(made)} files: {Path(options.materials).resolve()}")
+            return 0
+        if options.format:
+            return lay_out(todo)
+        return check(todo, root, not options.lesson, options.execute) if options.check else make(todo, root)
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1

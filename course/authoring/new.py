@@ -19,6 +19,8 @@ course/lessons/$folder/ builds and runs as it is. Put your own lesson in its pla
   python docs/update.py        names it in the README, in lesson 00 and in docs/
   $command build $build
                                makes its notebooks, and the links to it
+  $command build --check
+                               tells where TODO still stands, and what is out of step
   $command test --changed
                                tells what it still lacks: three exercises, its minutes, a week in docs/syllabus.md
 """

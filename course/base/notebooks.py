@@ -26,6 +26,11 @@ def typed() -> str:
 COMMAND = os.environ.setdefault("UNDERTORCH_COMMAND", typed())  # the environments and kernels started from here know it
 
 
+def joined(source: Any) -> str:
+    """A text that a notebook's file may hold as a list of lines."""
+    return "".join(source) if isinstance(source, list) else str(source)
+
+
 def lesson_folders(root: Path = HOME) -> list[Path]:
     """The lessons' folders, in order: everything of a lesson stands there."""
     return sorted({path.parent for path in (root / "course/lessons").glob("*/*.md")})

@@ -10,7 +10,7 @@ from course.authoring.validation import COULD_NOT_RUN, DIFFERENT, SAME, reportin
 from course.authoring.validation.comparing import HOW
 from course.authoring.validation.judging import How, Verdict, judge, updated
 from course.authoring.validation.masks import Mask, read
-from course.authoring.validation.table import CHECKS, NAMES, NUMBERS, OUTPUTS
+from course.authoring.validation.table import CHECKS, NAMES, NUMBERS, OUT, OUTPUTS
 from course.authoring.validation.worlds import WORLDS, read_line
 from course.base.environment import Problem
 from course.base.files import write_atomically
@@ -64,13 +64,11 @@ def how_of(options: argparse.Namespace) -> How:
 
 
 def _store(verdict: Verdict, options: argparse.Namespace) -> None:
-    if verdict.new is None:
-        return
-    if options.keep:
+    if options.keep and verdict.new is not None:
         kept = Path(options.keep) / reporting.relative(verdict.path).lstrip("/").replace(":", "")
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(kept, nbformat.writes(verdict.new))
-    if options.update and verdict.differing and not verdict.broken:
+    if options.update and not verdict.broken and (verdict.differing or any(f.check == OUT for f in verdict.findings)):
         write_atomically(verdict.path, nbformat.writes(updated(verdict)) + "\n")
         print(f"  {reporting.relative(verdict.path)} has the new outputs now.")
 

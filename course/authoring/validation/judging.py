@@ -1,5 +1,6 @@
 """What is wrong with one notebook: each cell's finding, with the place where its reader and its author look for it."""
 
+import contextlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from nbval.plugin import find_comment_markers, find_metadata_tags
 
 from course.authoring.validation.comparing import differences
 from course.authoring.validation.masks import Mask
+from course.authoring.validation.named import filled, numbers_of, roles
 from course.authoring.validation.running import Run, run
 from course.authoring.validation.sources import Source, TextLine
 from course.authoring.validation.table import CHECKS, OUTPUTS
@@ -209,7 +211,7 @@ def _lines(file: Path, notebook: NotebookNode) -> dict[int, int]:
     text = file.read_text(encoding="utf-8").splitlines()
     found, at = {}, 0
     for index, cell in enumerate(notebook.cells):
-        source = cell.source.splitlines()
+        source = roles(cell.source).splitlines()
         if not source:
             continue
         for line in range(at, len(text) - len(source) + 1):
@@ -220,7 +222,7 @@ def _lines(file: Path, notebook: NotebookNode) -> dict[int, int]:
 
 
 def updated(verdict: Verdict) -> NotebookNode:
-    """The stored notebook with new outputs where they differ, and nothing else of the run."""
+    """The stored notebook with new outputs where they differ, and the numbers that prose takes from them."""
     result = nbformat.read(verdict.path, as_version=4)
     for index in verdict.differing:
         cell = result.cells[index]
@@ -228,4 +230,8 @@ def updated(verdict: Verdict) -> NotebookNode:
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = cell.execution_count
+    for cell in result.cells:
+        if cell.cell_type == "markdown":
+            with contextlib.suppress(ValueError):  # the check `out` tells of it
+                cell.source = filled(cell.source, numbers_of(result.cells))
     return result

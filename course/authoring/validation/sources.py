@@ -20,6 +20,9 @@ from jupytext.config import load_jupytext_config
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from course.authoring.validation.named import roles
+from course.base.notebooks import joined
+
 Found = Iterator[tuple[int | None, str]]
 
 
@@ -58,11 +61,6 @@ class Source:
         ]
 
 
-def joined(source: Any) -> str:
-    """A text that the file may hold as a list of lines."""
-    return "".join(source) if isinstance(source, list) else str(source)
-
-
 def _flat(tokens: list[Token]) -> Iterator[Token]:
     for token in tokens:
         yield token
@@ -96,7 +94,7 @@ def in_step(one: Source) -> Found:
     except Exception as error:  # whatever lies in somebody's folder: Jupytext's own are many
         yield None, f"Jupytext cannot read {text.name}: {error}"
         return
-    both = [[(cell.cell_type, cell.source.strip()) for cell in cells] for cells in (ours, theirs)]
+    both = [[(cell.cell_type, roles(cell.source).strip()) for cell in cells] for cells in (ours, theirs)]
     for at in range(max(map(len, both))):
         if both[0][at : at + 1] != both[1][at : at + 1]:
             first = next(cells[at][1] for cells in both if at < len(cells)).partition("\n")[0]

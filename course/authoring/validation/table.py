@@ -1,9 +1,14 @@
 """Which checks there are."""
 
 from course.authoring.validation.sources import SOURCES, Check
-from course.authoring.validation.texts import numbers_shown
+from course.authoring.validation.texts import as_shown, numbers_shown
 
 OUTPUTS = "outputs"  # the run, and what it shows
+OUT = "out"
 NUMBERS = "numbers"
-CHECKS = (*SOURCES, Check(NUMBERS, "numbers in prose that stand in no output (--texts)", numbers_shown))
+CHECKS = (
+    *SOURCES,
+    Check(OUT, "numbers that name their output, and are not what it shows", as_shown),
+    Check(NUMBERS, "numbers in prose that stand in no output (--texts)", numbers_shown),
+)
 NAMES = (OUTPUTS, *(check.name for check in CHECKS))

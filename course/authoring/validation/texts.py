@@ -17,7 +17,9 @@ import jupytext
 from jupytext.config import load_jupytext_config
 from markdown_it.token import Token
 
-from course.authoring.validation.sources import MARKDOWN, Found, Source, TextLine, joined, texts_of
+from course.authoring.validation import named
+from course.authoring.validation.sources import MARKDOWN, Found, Source, TextLine, texts_of
+from course.base.notebooks import joined
 
 MARK = re.compile(r"(?:\n|[ \t])*<!-- numbers:(?P<numbers>[ \d.,e+-]+)(?::[^>]*)?-->", re.IGNORECASE)
 LEAST = 10  # what is no larger is counted on fingers
@@ -36,8 +38,18 @@ _ABOUT = re.compile(r"\b(?:about|some|nearly|roughly|around|almost|approximately
 
 
 def unmarked(source: str) -> str:
-    """A Markdown cell as a build leaves it: without its marks."""
+    """A Markdown cell without its marks."""
     return MARK.sub("", source)
+
+
+def as_shown(one: Source) -> Found:
+    """Each number that names its output is what the cell shows."""
+    try:
+        known = named.numbers_of(one.cells)
+    except ValueError as error:
+        yield None, str(error)
+        return
+    yield from ((at, says) for at, source in one.of("markdown") for says in named.wrong(source, known))
 
 
 def numbers_shown(one: Source) -> Found:
@@ -48,7 +60,7 @@ def numbers_shown(one: Source) -> Found:
         marked = [number for mark in MARK.finditer(source) for number in re.findall(_DIGITS, mark["numbers"])]
         marks = {_value(number): number for number in marked}
         said = set()
-        for line, before, number, percent in _numbers(unmarked(source)):
+        for line, before, number, percent in _numbers(unmarked(named.roles(source))):
             value = _value(number)
             said.add(value)
             if value not in marks and not _stands(number, value, known, percent, bool(_ABOUT.search(before))):

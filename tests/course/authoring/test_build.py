@@ -16,8 +16,9 @@ pytest.importorskip("nbclient")
 
 from course.authoring import build as course_build
 from course.authoring import quotes
-from course.authoring.build import BuildError, Job, answer, differences, jobs, not_canonical, orphans, read_source
-from course.authoring.building import parse
+from course.authoring.build import BuildError, Job, jobs, read_source
+from course.authoring.building import answer, parse
+from course.authoring.in_step import differences, not_canonical, orphans
 from course.base.notebooks import ROOT, TARGETS
 from course.kernel.saving import ASLEEP, WIDGET
 from engine.viz import NO_PICTURE
@@ -535,3 +536,54 @@ def test_lines_quoted_from_the_engine_are_found_there_and_lost_ones_are_told(tmp
         quotes.with_lines(text.replace("return 1", "return 2"), tmp_path)
     other = "A program of yours:\n\n```python\nif x:\n    return 2\n```"
     assert quotes.with_lines(other, tmp_path) == other
+
+
+# A number that names its output
+
+NAMING = """\
+# A lesson
+
+It ends at {{out}}`walk.{}:.1f`.
+
+```{{code-cell}} ipython3
+:tags: [out-walk]
+
+print(3, 0.25)
+```
+"""
+
+
+def test_a_number_that_a_sentence_names_is_written_and_never_lost(tmp_path, capsys):
+    from jupytext import TextFileContentsManager
+
+    shutil.copyfile(ROOT / "jupytext.toml", tmp_path / "jupytext.toml")
+    source = place(tmp_path, NAMING.format(2))
+    assert answer(parse([]), tmp_path) == 0
+    written = "# A lesson\n\nIt ends at 0.2<!-- out: walk.2:.1f -->."
+    assert stored(tmp_path).cells[0].source == written
+    assert check(tmp_path, capsys) == (0, "1 notebooks are in step with their texts.\n")
+    # Looked at in JupyterLab and saved; then by a program that takes the notebook for the newer of the two.
+    os.utime(source, (0, 0))
+    manager = TextFileContentsManager(root_dir=str(tmp_path))
+    manager.save(manager.get("notebooks/05_standin.ipynb"), "notebooks/05_standin.ipynb")
+    assert source.read_text(encoding="utf-8") == NAMING.format(2)
+    nb = stored(tmp_path)
+    nb.cells[0].source = written.replace("ends", "does end")
+    place(tmp_path, course_build.write_source(nb))
+    assert answer(parse(["--format"]), tmp_path) == 0
+    assert source.read_text(encoding="utf-8") == NAMING.format(2).replace("ends", "does end")
+
+
+def test_a_number_that_is_not_the_outputs_is_out_of_step_and_one_without_an_output_is_refused(tmp_path, capsys):
+    place(tmp_path, NAMING.format(2))
+    assert answer(parse([]), tmp_path) == 0
+    path = tmp_path / "notebooks/05_standin.ipynb"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("at 0.2<", "at 0.3<"), encoding="utf-8")
+    assert check(tmp_path, capsys) == (1, "notebooks/05_standin.ipynb: cell 1: its source differs\n")
+    path.write_text(text.replace("3 0.25", "3"), encoding="utf-8")
+    says = "the cell out-walk shows 1 number\n"
+    assert check(tmp_path, capsys) == (1, f"notebooks/05_standin.ipynb: {says}")
+    place(tmp_path, NAMING.format(3))
+    assert answer(parse([]), tmp_path) == 1
+    assert capsys.readouterr().err == "course/lessons/05_standin/lesson.md: the cell out-walk shows 2 numbers\n"

@@ -335,11 +335,11 @@ def test_a_build_keeps_what_was_done_in_the_courses_own_notebook(tmp_path, capsy
     text.parent.mkdir(parents=True)
     text.write_text("# Exercises\n\n```{code-cell} ipython3\na = 1\n```\n", encoding="utf-8")
     (job,) = (job for job in build.jobs(tmp_path) if job.target.blank)
-    build._build([job], tmp_path)
+    build.make([job], tmp_path)
     assert backups(tmp_path) == []
     done = work(job.notebook)
     capsys.readouterr()
-    build._build([job], tmp_path)
+    build.make([job], tmp_path)
     (backup,) = backups(tmp_path)
     assert backup.read_bytes() == done
     assert backup.name in capsys.readouterr().out

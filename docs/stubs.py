@@ -24,6 +24,8 @@ from engine.surface.doors import ABSENT, LINES, Signature
 PUBLIC = sorted(
     {p.stem.partition("-")[0] for p in Path(help.__file__).parent.glob("*.md")} - {"Tensor", "random", "viz"}
 )
+for name in dir(Tensor):
+    getattr(Tensor, name)  # what is named for the first time takes its place among the attributes
 MODULES = {f"engine.{n}".removesuffix(".engine"): import_module(f"engine.{n}".removesuffix(".engine")) for n in PUBLIC}
 
 # ---- types

@@ -8,7 +8,7 @@ from .arrays.devices import OutOfMemoryError, device, get_default_device, set_de
 from .arrays.dispatch import offers
 from .arrays.threads import get_num_threads, set_num_threads
 from .surface import methods
-from .surface.doors import offered
+from .surface.doors import Offered
 
 # fmt: off
 from .autograd import (  # isort: skip
@@ -28,7 +28,8 @@ from .surface.printing import set_printoptions
 
 __version__ = "0.1.0"
 
-globals().update(offered("function", __name__))
+functions = Offered("function", __name__)
+door = functions.into_module(globals())
 
 
 # what not every program needs is imported when it is first named, so that `import engine` is quick
@@ -57,7 +58,7 @@ later |= dict.fromkeys(
 
 def __getattr__(name):
     if name not in later:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return door(name)
     module = importlib.import_module(f".{later[name]}", __name__)
     found = module if later[name].endswith(name) and name != "vmap" else vars(module)[name]
     if found is not module:
@@ -83,3 +84,4 @@ def result_type(tensor, other):
 
 
 __dir__ = public("engine", globals())
+__all__ = [name for name in __dir__() if name in functions.names or name in globals()]

@@ -1,9 +1,10 @@
 """Linear algebra under ``torch.linalg``'s names."""
 
 from .help import public
-from .surface.doors import offered
+from .surface.doors import Offered
 
-__all__ = [*(functions := offered("linalg", __name__))]
-globals().update(functions)
+functions = Offered("linalg", __name__)
+__getattr__ = functions.into_module(globals())
+__all__ = sorted(functions.names)
 
 __dir__ = public("linalg", globals())

@@ -202,7 +202,9 @@ def make({free}):
 
 def looking(name, plain, free=()):
     """The code of ``plain``, a function with these free variables, that looks at what is cast in its thread."""
-    code, values = doors.written(LOOKS.format(free=", ".join(free))), (state, casting(name), plain)
+    code, values = compile(LOOKS.format(free=", ".join(free)), doors.DOOR, "exec"), (state, casting(name), plain)
+    for _ in range(2):
+        code = next(c for c in code.co_consts if inspect.iscode(c))
     return code.replace(co_consts=tuple(values if c == (0, 1, 2) else c for c in code.co_consts))
 
 
@@ -217,8 +219,6 @@ def divert(name, function):
     """Let a function look at what is cast in its thread, for all who hold it."""
     if function.__code__.co_name == "looks":  # it does: an interrupt ended the first attempt
         return
-    if isinstance(shown := vars(function).get("__signature__"), doors.Shown):
-        shown.door.open()
     plain = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
     functools.update_wrapper(plain, function).__kwdefaults__ = function.__kwdefaults__
     del plain.__wrapped__
@@ -243,7 +243,7 @@ def install():
             for function in {id(f): f for place in places if isinstance(f := place.get(name), FunctionType)}.values():
                 divert(name, function)
             for place in (Tensor, recurrent, products):  # operations of ops.linalg are made of its products
-                if isinstance(function := vars(place).get(name), FunctionType):
+                if isinstance(function := getattr(place, name, None), FunctionType):
                     setattr(place, name, looking_form(name, function))
         for operator, name in OPERATOR_METHODS.items():
             setattr(Tensor, operator, looking_form(name, vars(Tensor)[operator]))

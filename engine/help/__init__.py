@@ -62,6 +62,7 @@ def describe(what, text):
         what.__doc__ = text
 
 
+@cache
 def of_methods():
     """{name: text} for the methods of Tensor: its own, its function's, or what writes into the tensor in its place."""
     found = texts("engine") | texts("Tensor")

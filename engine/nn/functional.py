@@ -4,10 +4,10 @@ from ..arrays.warn import warn
 from ..help import public
 from ..ops.elementwise import add, neg
 from ..ops.linalg import einsum
-from ..surface.doors import offered
+from ..surface.doors import Offered
 
-functions = offered("functional", __name__)
-globals().update(functions)
+functions = Offered("functional", __name__)
+__getattr__ = functions.into_module(globals())
 
 
 def bilinear(input1, input2, weight, bias=None):
@@ -46,6 +46,6 @@ def implied(name, input):
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
-__all__ = [*functions, "bilinear", "log_softmax", "softmax", "softmin"]
+__all__ = [*sorted(functions.names), "bilinear", "log_softmax", "softmax", "softmin"]
 
 __dir__ = public("nn.functional", globals())

@@ -9,8 +9,6 @@ from ..surface.checks.losses import in_new_words
 from . import functional as F
 from .module import Module
 
-functions = vars(F)
-
 
 class FunctionModule(Module):
     """Calls ``function`` (by its name in ``functional``) with the arguments that the module was made with."""
@@ -31,7 +29,7 @@ class FunctionModule(Module):
         return self._compute(input)
 
     def _compute(self, *inputs):
-        return functions[self.function](*inputs, **{name: getattr(self, name) for name in self.given})
+        return getattr(F, self.function)(*inputs, **{name: getattr(self, name) for name in self.given})
 
     def extra_repr(self):
         if self.shown is not None:
@@ -44,7 +42,7 @@ class Elementwise(FunctionModule):
     """A function of one tensor and ``inplace``: the shortest way to it."""
 
     def forward(self, input):
-        return functions[self.function](input, self.inplace)
+        return getattr(F, self.function)(input, self.inplace)
 
 
 class Clamp(FunctionModule):
@@ -89,7 +87,7 @@ class RandomMask(FunctionModule):
         super().keep(p=p, inplace=inplace)
 
     def forward(self, input):
-        return functions[self.function](input, self.p, self.training, self.inplace)
+        return getattr(F, self.function)(input, self.p, self.training, self.inplace)
 
 
 class Pool(FunctionModule):

@@ -6,12 +6,10 @@ in PyTorch's words which argument is wrong.  What arguments of these types must 
 name says, in ``checks/``: it is called first, with those of the door's arguments that its own are named after.
 """
 
-import dis
 import functools
 import importlib
 import inspect
 import re
-import sys
 from collections import defaultdict
 
 import numpy as np
@@ -21,8 +19,8 @@ from ..arrays import dtypes
 from ..arrays.quiet import be_quiet, hush, quiet, state  # noqa: F401  what is written out asks
 from ..arrays.size import Size
 from ..arrays.threads import new_lock
-from ..arrays.warn import ENGINE_FOLDER
 from ..core.tensor import Tensor
+from ..help import describe, of_methods, texts
 from ..ops import rows
 from ..ops.checks import integer, listed, misfit, number, unfit
 from ..ops.writes import in_place
@@ -197,47 +195,43 @@ class Signature:
                 taken[p.name] = TYPES[p.kind][1](value, name, called, None if bare else position)
         return taken
 
-
-def named_in_call():
-    """The arguments that the program gives by name in the call of a door that is going on."""
-    frame = sys._getframe()
-    while frame.f_code.co_filename.startswith(ENGINE_FOLDER):
-        frame = frame.f_back
-    last = [i for i in dis.get_instructions(frame.f_code) if i.offset <= frame.f_lasti][-3:]
-    name = "LOAD_CONST" if last[-1].opname == "CALL_KW" else "KW_NAMES"  # as Python 3.13 and 3.12 have it
-    return next((frame.f_code.co_consts[i.arg] for i in reversed(last) if i.opname == name), ())
+    def named(self, given):
+        """The parameters that were given by name, as far as it shows: those behind one that was left out."""
+        left_out, found = False, []
+        for p in self.places:
+            if given[p.name] is p.default:
+                left_out = True
+            elif left_out:
+                found.append(p.name)
+        return found
 
 
 # ---- doors
 
 
 class Door:
-    """A public name: where it leads, and what it says to who does not fit through.
+    """A public name: the function that programs call, and the errors it raises.
 
-    ``door`` is written out when it is first called, so that ``import engine`` is quick.  ``function``, what programs
-    call, is the door, or an operation that needs it for unusual arguments alone.
+    ``function`` is written out from the name's lines, or is an operation that calls what is written out for unusual
+    arguments alone.
     """
 
     def __init__(self, title, inner, lines, several, method, module, check_of=None):
-        self.title, self.inner, self.lines, self.several, self.method = title, inner, lines, several, method
-        self.check_of = check_of  # the family and the name of the operation
-        self.door = shut(inner, self.unusual)
-        self.function = f = asking(inner, lines[0][0], self.door) or self.door
-        f.__name__ = f.__qualname__ = self.door.__qualname__ = title
-        f.__module__, f.__doc__, f.__signature__ = module, inner.__doc__, Shown(self)
-
-    @functools.cached_property
-    def signatures(self):
-        """Those of its lines; of a method those that take a tensor first."""
-        found = [Signature(*line, self.method) for line in self.lines]
-        return [s for s in found if s.of_tensor or not self.method]
-
-    @functools.cached_property
-    def check(self):
-        return checks.find(*self.check_of) if self.check_of else None
+        self.title, self.inner, self.several, self.method = title, inner, several, method
+        signatures = [Signature(*line, method) for line in lines]
+        self.signatures = [s for s in signatures if s.of_tensor or not method]  # of a method those that take a tensor
+        self.check = checks.find(*check_of) if check_of else None  # of the family and the name of the operation
+        f = writer(self.text())(self.check, inner, self.unusual)
+        s = self.signatures[0]
+        f.__defaults__ = tuple(p.default for p in s.places if s.others or p.default is not ABSENT)
+        f.__kwdefaults__ = {p.name: p.default for p in s.parameters if p.by_name}
+        f.__name__ = f.__qualname__ = title
+        self.function = f = asking(inner, lines[0][0], f) or f
+        f.__name__ = f.__qualname__ = title
+        f.__module__, f.__doc__, f.__signature__ = module, inner.__doc__, inspect.Signature(self.shown())
 
     def checked(self, known, itself):
-        """What the check looks at, of what is known by name; ``itself``: a method's tensor."""
+        """The arguments of the check, of what is known by name; ``itself``: a method's tensor."""
         code = self.check.__code__
         return [known.get(name, itself) for name in code.co_varnames[: code.co_argcount]]
 
@@ -279,8 +273,9 @@ class Door:
             except TypeError:
                 if not self.several:
                     break
-        first, names = self.signatures[0], named_in_call()
-        named = {n: given[n] for n in names if n in given}
+        first = self.signatures[0]
+        names = first.named(given)
+        named = {n: given[n] for n in names}
         used = [given[p.name] for p in first.places if p.name not in names]
         while used and used[-1] is first.places[len(used) - 1].default:
             used.pop()
@@ -288,27 +283,17 @@ class Door:
             return first.take(self.title, given, more, names)
         raise unfit(self.title, *used, **named)
 
-    def open(self):
-        """The function, with its code: one thread gives it that, once."""
-        f, check, text, s = self.door, self.check, self.text(), self.signatures[0]
-        with writing_lock:
-            if f.__code__ is SHUT:
-                f.__closure__[0].cell_contents = check
-                f.__defaults__ = tuple(p.default for p in s.places if s.others or p.default is not ABSENT)
-                f.__kwdefaults__ = {p.name: p.default for p in s.parameters if p.by_name}
-                f.__code__ = written(text)
-        return self.function
-
     def text(self):
-        """What the line stands for.  Of ``amax(Tensor input, int[] dim=(), bool keepdim=False)``, as a method::
+        """What makes the function.  Of ``amax(Tensor input, int[] dim=(), bool keepdim=False)``, as a method::
 
-        def door(self, dim=None, keepdim=None, *rest, **names):
-            if type(dim) in DIMS and type(keepdim) is bool and not names and not rest:
-                if state() not in quiet: hush()
-                try: return inner(self, dim, keepdim)
-                except TypeError:
-                    if False: raise
-            return unusual((dim, keepdim, ), rest, names, self)
+        def make(check, inner, unusual):
+            def door(self, dim=None, keepdim=None, *rest, **names):
+                if type(dim) in DIMS and type(keepdim) is bool and not names and not rest:
+                    if state() not in quiet: hush()
+                    try: return inner(self, dim, keepdim)
+                    except TypeError: pass
+                return unusual((dim, keepdim, ), rest, names, self)
+            return door
         """
         s, itself = self.signatures[0], ["self"] * self.method
         call = f"inner({', '.join(itself + s.call())})"
@@ -319,17 +304,30 @@ class Door:
             known = {n: n for n in (*s.names, s.more, s.options)}
             body = f"check({', '.join(self.checked(known, 'self'))}); {body}"
         if any(p.kind == "int[]" for p in s.parameters):  # of which not every one is looked at before
-            body = f"try: {body}\n   except TypeError:\n    if {s.more or False}: raise"
+            again = f"\n    if {s.more}: raise" if s.more else " pass"
+            body = f"try: {body}\n   except TypeError:{again}"
         values = f"({''.join(n + ', ' for n in s.names)})"
         return f"""
 def make(check, inner, unusual):
  def door({", ".join(itself + s.head())}):
-  nonlocal check, inner, unusual
 {s.renamed()}  if {" and ".join(s.tests())}:
    if state() not in quiet: hush()
    {body}
   return unusual({", ".join([values, s.rest or "()", s.other_names or "{}", *itself])})
+ return door
 """
+
+    def shown(self):
+        """The parameters that help() shows."""
+        s, new, kinds = self.signatures[0], inspect.Parameter, inspect._ParameterKind
+        by_name = [new(p.name, kinds.KEYWORD_ONLY, default=p.default) for p in s.parameters if p.by_name]
+        if s.options:  # of what makes tensors: the operation's own arguments
+            own = dict(inspect.signature(self.inner).parameters)
+            return (own | {p.name: p for p in by_name}).values()
+        found = [new("self", kinds.POSITIONAL_OR_KEYWORD)] * self.method
+        found += [new(p.name, kinds.POSITIONAL_OR_KEYWORD, default=p.default) for p in s.places]
+        found += [new(s.more, kinds.VAR_POSITIONAL)] if s.more else []
+        return found + by_name + ([new(s.options, kinds.VAR_KEYWORD)] if s.options else [])
 
 
 def asking(operation, text, door):
@@ -342,50 +340,11 @@ def asking(operation, text, door):
     return made(door, ()) if ", Tensor other" in text else made(door)
 
 
-def shut(inner, unusual, check=None):
-    """The function of a door before its first call."""
-
-    def door(*args, **names):
-        nonlocal check, inner, unusual  # as in the code that it is given
-        return unusual.__self__.open()(*args, **names)
-
-    return door
-
-
-SHUT = next(c for c in shut.__code__.co_consts if inspect.iscode(c))
-writing_lock = new_lock()
-
-
 @functools.cache
-def written(text):
-    """The code of the function in a function that a text defines; doors whose texts are alike share it."""
-    code = compile(text, DOOR, "exec")
-    for _ in range(2):
-        code = next(c for c in code.co_consts if inspect.iscode(c))
-    return code
-
-
-class Shown(inspect.Signature):
-    """The signature that help() shows, made when it is asked for."""
-
-    def __init__(self, door):
-        self.door, self._return_annotation = door, inspect.Signature.empty
-
-    def replace(self, **changes):  # of a method that is bound to a tensor: it has an argument less
-        return inspect.Signature(list(self.parameters.values())).replace(**changes)
-
-    @property
-    def _parameters(self):
-        s, new, kinds = self.door.signatures[0], inspect.Parameter, inspect._ParameterKind
-        if s.options:  # of what makes tensors: the operation's own arguments
-            own = dict(inspect.signature(self.door.inner).parameters)
-            return own | {p.name: new(p.name, kinds.KEYWORD_ONLY, default=p.default) for p in s.parameters if p.by_name}
-        found = [new("self", kinds.POSITIONAL_OR_KEYWORD)] * self.door.method
-        found += [new(p.name, kinds.POSITIONAL_OR_KEYWORD, default=p.default) for p in s.places]
-        found += [new(s.more, kinds.VAR_POSITIONAL)] if s.more else []
-        found += [new(p.name, kinds.KEYWORD_ONLY, default=p.default) for p in s.parameters if p.by_name]
-        found += [new(s.options, kinds.VAR_KEYWORD)] if s.options else []
-        return {p.name: p for p in found}
+def writer(text):
+    """The function ``make`` of a text; doors whose texts are alike share it."""
+    exec(compile(text, DOOR, "exec"), globals(), found := {})
+    return found["make"]
 
 
 # ---- what is offered
@@ -409,7 +368,8 @@ def lines():
 
 
 LINES = lines()
-OFFERED: dict = {}  # kind -> {name: function}: what is offered
+OFFERED: dict = {}  # kind -> Offered
+TEXTS = {"function": "engine", "functional": "nn.functional", "linalg": "linalg"}  # kind -> the file in help/
 
 
 @functools.cache
@@ -417,20 +377,68 @@ def operations(family):
     return vars(importlib.import_module(f"{ops.__name__}.{family}"))
 
 
-def offered(kind, module):
-    """The public names of one kind: functions of the package ("function"), methods of Tensor, ..."""
-    found, method = {}, kind in ("method", "in_place")
-    for (family, kinds, title), (name, several, signatures) in LINES.items():
-        if kind in kinds.split():
-            f = operations(family)[name]
-            title += "_" * (kind == "in_place")
-            if signatures and not (
-                method and signatures[0][0] in OF_ONE and not hasattr(f, "made")
-            ):  # it takes nothing
-                door = Door(title, f, signatures, several, method, module, (family, name)).function
-                if kind == "in_place":
-                    door.__name__, door.written = f.__name__, getattr(f, "written", None)
-                f = door
-            found[title] = in_place(f) if kind == "in_place" else f
-    OFFERED[kind] = found
-    return found
+class Offered(dict):
+    """The public names of one kind: functions of the package ("function"), methods of Tensor, ...
+
+    A door is made when it is first asked for, so that ``import engine`` is quick; ``later`` has those that are not.
+    """
+
+    def __init__(self, kind, module):
+        self.kind, self.module, self.method = kind, module, kind in ("method", "in_place")
+        self.later = {}  # name -> what its door is made of
+        for (family, kinds, title), (name, several, lines) in LINES.items():
+            if kind in kinds.split():
+                f = operations(family)[name]
+                title += "_" * (kind == "in_place")
+                if lines and not (self.method and lines[0][0] in OF_ONE and not hasattr(f, "made")):
+                    self.later[title] = f, lines, several, self.method, module, (family, name)
+                else:  # it takes nothing
+                    self[title] = in_place(f) if kind == "in_place" else f
+        self.names = {*self, *self.later}
+        OFFERED[kind] = self
+
+    def __missing__(self, title):
+        operation = self.later[title][0]
+        f = Door(title, *self.later[title]).function
+        if self.kind == "in_place":
+            f.__name__, f.written = operation.__name__, getattr(operation, "written", None)
+            f = in_place(f)
+        text = (of_methods() if self.method else texts(TEXTS[self.kind])).get(title)
+        if text:
+            describe(f, text)
+        return self.setdefault(title, f)  # two threads may have made one each
+
+    def get(self, name, default=None):
+        return self[name] if name in self.names else default
+
+    def into_module(self, namespace):
+        """Offer these names in a module; returns its ``__getattr__``."""
+        namespace.update(self)
+
+        def named(name):
+            if name not in self.later:
+                raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}")
+            return namespace.setdefault(name, self[name])
+
+        return named
+
+    def into_class(self, Class):
+        """Offer these names as methods."""
+        for name in self.names:
+            setattr(Class, name, Later(self, name, Class) if name in self.later else self[name])
+
+
+class Later:
+    """A method until it is first named: then it is made, and takes the place of this."""
+
+    def __init__(self, functions, name, Class):
+        self.functions, self.name, self.Class = functions, name, Class
+
+    def __get__(self, instance, owner=None):
+        with making:
+            if vars(self.Class)[self.name] is self:
+                setattr(self.Class, self.name, self.functions[self.name])
+        return vars(self.Class)[self.name].__get__(instance, owner)
+
+
+making = new_lock()

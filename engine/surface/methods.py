@@ -10,11 +10,11 @@ from ..help import describe, of_methods
 from ..ops import elementwise, index, linalg, writes
 from ..ops.writes import in_place
 from . import graph_errors, node_names, tensor  # noqa: F401  what they say of the graph and of Tensors is bound
-from .doors import offered
+from .doors import Offered
 
-methods, in_place_methods = offered("method", Tensor.__module__), offered("in_place", Tensor.__module__)
-for name, function in (methods | in_place_methods).items():
-    setattr(Tensor, name, function)
+methods = Offered("method", Tensor.__module__)
+for offered in (methods, Offered("in_place", Tensor.__module__)):
+    offered.into_class(Tensor)
 for name in ("copy_", "fill_", "zero_"):
     setattr(Tensor, name, vars(writes)[name])
 

@@ -113,7 +113,7 @@ def test_the_rows_for_other_devices_are_those_of_pytorchs_header():
         rows = re.search(rf"#define AT_FORALL_{name}\(_\)((?:.*\\\n)*.*)", text).group(1)
         theirs |= {OTHERWISE.get(n, n): policy for n in re.findall(r"_\((\w+)", rows)}
     mine = autocast_mode.POLICY["cuda"]
-    offered = {*vars(engine), *vars(engine.Tensor), *vars(nn.functional), *(f"linalg_{n}" for n in vars(engine.linalg))}
+    offered = {*dir(engine), *vars(engine.Tensor), *nn.functional.__all__, *(f"linalg_{n}" for n in dir(engine.linalg))}
     assert {n: mine.get(n) for n in theirs if n in offered} == {n: p for n, p in theirs.items() if n in offered}
     added = {n for n, p in mine.items() if n not in theirs and p in LISTS.values()}
     assert added <= COMPOSED

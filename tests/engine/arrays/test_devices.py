@@ -15,6 +15,7 @@ import engine
 from engine.arrays import devices, random
 from engine.ops.rows import registry
 
+NAMES = {name: getattr(engine, name) for name in engine.__all__}
 DEVICES = [pytest.param("sim"), pytest.param("cuda", marks=pytest.mark.gpu)]
 pytestmark = pytest.mark.parametrize("device", DEVICES)
 
@@ -163,15 +164,15 @@ MAKERS = [
 
 @pytest.mark.parametrize("maker", MAKERS)
 def test_creation_functions_take_a_device(maker, device):
-    here = eval(maker[:-1] + ", device=device)", {"torch": engine, **vars(engine), "device": device})
-    same(here, eval(maker, {"torch": engine, **vars(engine)}))
+    here = eval(maker[:-1] + ", device=device)", {"torch": engine, **NAMES, "device": device})
+    same(here, eval(maker, {"torch": engine, **NAMES}))
 
 
 @pytest.mark.parametrize("maker", MAKERS)
 def test_tensors_are_created_on_the_default_device(maker, device):
     with engine.device(device):
-        here = eval(maker, {"torch": engine, **vars(engine)})
-    same(here, eval(maker, {"torch": engine, **vars(engine)}))
+        here = eval(maker, {"torch": engine, **NAMES})
+    same(here, eval(maker, {"torch": engine, **NAMES}))
 
 
 def test_the_default_device_is_set_and_reset(device):
@@ -446,7 +447,7 @@ DRAWS = {  # the mean and the standard deviation of each distribution
 def test_draws_have_their_distributions(draw, device):
     engine.manual_seed(0)
     with engine.device(device):
-        x = eval(draw, {"torch": engine, "n": 40000, **vars(engine)})
+        x = eval(draw, {"torch": engine, "n": 40000, **NAMES})
     assert str(x.device) == f"{device}:0"
     found, (mean, deviation) = x.double().cpu(), DRAWS[draw]
     assert abs(found.mean().item() - mean) < 5 * deviation / 200

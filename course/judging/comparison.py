@@ -12,6 +12,7 @@ RETURNS_NONE = "It gives None. Is a `return` missing?"
 OPPOSITE_ORDER = "The entries are right, in the opposite order."
 MOST_LINES = 6  # of numbers, in one message
 _NUMBERS = ("int", "float", "bool")
+_PLACES = ("whole numbers", "one decimal place", "2 decimal places", "3 decimal places")
 Pair = tuple[Plain, Plain]  # what came, and what should have come
 
 
@@ -217,10 +218,22 @@ class Comparison:
         filled = expected != 0
         if is_value or not np.isfinite(got).all() or len(np.unique(expected[filled])) < 2:
             return ""  # any one number is some times another
+        if cut := self._less_exact(got, expected):
+            return cut
         factor = float((got[filled] / expected[filled]).flat[0])
         if factor and self.close(got, factor * expected):
             return f"{each} is {factor:.4g} times what it should be."
         return ""
+
+    def _less_exact(self, got: np.ndarray, expected: np.ndarray) -> str:
+        """What is said where the numbers are the right ones with digits lost."""
+        if not np.isfinite(expected).all() or len(np.unique(got)) < 2:
+            return ""
+        for places in range(4):
+            if self.close(got, np.round(expected, places)):
+                return f"Right, but rounded to {_PLACES[places]}. Keep all the digits."
+        cut = self.close(got, np.trunc(expected)) or self.close(got, np.floor(expected))
+        return "Right, but what stands after the point is cut off. Keep it." if cut else ""
 
     def rows(self, is_: Seen, should: Seen) -> Iterator[tuple[str, str]]:
         """What is shown of a step that is not right: at most `MOST_LINES` lines of numbers."""

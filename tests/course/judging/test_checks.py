@@ -452,6 +452,19 @@ def test_a_factor_is_named_only_where_it_holds_in_all_steps_and_for_different_nu
     assert said(twice_each, lambda x: 2 * x.sum().item()) == "It is 2 times what it should be."
 
 
+def test_digits_that_were_lost_are_named():
+    asked = function(lambda x: x / 3, *numbers([1.0, 2.0], [-4.0, 5.0]))
+    assert said(asked, lambda x: (x / 3).round()) == "Right, but rounded to whole numbers. Keep all the digits."
+    assert (
+        said(asked, lambda x: (x / 3).round(decimals=2))
+        == "Right, but rounded to 2 decimal places. Keep all the digits."
+    )
+    assert said(asked, lambda x: x // 3) == "Right, but what stands after the point is cut off. Keep it."
+    assert said(asked, lambda x: (x / 3).trunc()) == "Right, but what stands after the point is cut off. Keep it."
+    assert said(asked, lambda x: (x / 3).round() if x[0] > 0 else x) == ""
+    assert said(function(lambda x: x / 3, *numbers([1.0, 0.4])), lambda x: 0 * x) == ""  # zeros may have other causes
+
+
 def test_the_opposite_order_is_named_only_where_it_can_be_no_chance():
     asked = function(lambda x: [True, True, False], *numbers([1.0]))
     assert said(asked, lambda x: [False, True, True]) != "The entries are right, in the opposite order."

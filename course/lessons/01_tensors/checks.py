@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise
+from course.judging.exercises import Exercise, Property
 
 # 1.2
 
@@ -90,6 +90,8 @@ def warmest_trial(warmest_day: Callable) -> Iterator[tuple]:
         [-1.8, -1.0],
         [-1.9, 1.5],
     ]  # only the fractions tell
+    yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
+    rows = [[20.1, 20.2], [20.3, 20.4], [20.2, 20.3]]  # and here those of the means
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
     rows = [[-3.0, -5.0, -4.0], [-1.0, -2.5, -2.0], [-4.0, -0.5, -6.0]]  # no mean is above 0
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
@@ -383,6 +385,18 @@ EXERCISES = (
                 ones_at((EVEN, EVEN), (slice(1, None), slice(1, None))),
                 "`1:` goes from 1 to the end, in steps of 1. A step of 2 stands after a second colon, `1::2`.",
             ),
+            *(
+                (
+                    ones_at(rows, (slice(None), columns)),
+                    f"You filled whole rows, from {rows.start or 0} on, and whole columns, from "
+                    f"{columns.start or 0} on. Name both in one pair of brackets: [rows, columns].",
+                )
+                for rows, columns in ((EVEN, ODD), (ODD, EVEN), (ODD, ODD))
+            ),
+            (
+                lambda n: engine.tensor([[1.0, 0.0], [0.0, 1.0]]).repeat(n // 2, n // 2),
+                "For an even n this is right. With an odd one, pieces of 2 by 2 squares do not fill the board.",
+            ),
             (ones_at(EVEN), "These are stripes: a whole row holds the same number. Give the columns a step too."),
             (
                 ones_at((EVEN, EVEN), (ODD, EVEN)),
@@ -499,6 +513,25 @@ EXERCISES = (
                 lambda t: t.long().float().mean(dim=1).argmax().item(),
                 "As whole numbers the readings have lost their fractions. Keep them as they are.",
             ),
+            *(
+                (
+                    lambda t, change=change: change(t.mean(dim=1)).argmax().item(),
+                    f"The means are {how}, and so the first of several is found. Keep their fractions.",
+                )
+                for change, how in ((engine.trunc, "cut off"), (engine.round, "rounded"))
+            ),
+            (
+                lambda t: t.abs().mean(dim=1).argmax().item(),
+                "Without their signs, a day of -10 degrees counts as warmer than one of 5. Keep the signs.",
+            ),
+            (
+                lambda t: t[:-1].mean(dim=1).argmax().item(),
+                "The last day is never looked at. `range(len(readings) - 1)` and `[:-1]` end before it.",
+            ),
+            (
+                lambda t: t.sum(dim=1).max().item(),
+                "That is the largest sum itself. You are asked for its place.",
+            ),
         ),
         hints=(
             "First a mean for each day. Which dimension has to go for that?",
@@ -547,11 +580,27 @@ EXERCISES = (
                 lambda t: t.clamp(0, 100),
                 "Large numbers are cut off as well. Only the negative ones should change: there is no upper limit.",
             ),
+            (
+                lambda t: t.clamp(0, 1),
+                "Numbers above 1 are cut off as well. Only the negative ones should change: there is no upper limit.",
+            ),
             (ones_for_negatives, "The negative numbers have become 1. They should become 0."),
             (lambda t: engine.zeros_like(t), "Every number has become 0. Only the negative ones should."),
             (below_one, "Numbers between 0 and 1 have become 0 too. They are not negative."),
             (lambda t: t > 0, "That says where the numbers are positive. You are asked for the numbers themselves."),
             (lambda t: (t > 0) * 1.0, "That puts a 1 where the number should stay as it is."),
+        ),
+        properties=(
+            Property(
+                lambda t: t.clamp(0, 500),
+                lambda did: np.allclose(did.result[did.before["0"] > 0], did.before["0"][did.before["0"] > 0]),
+                "Some numbers above 0 have changed. They should stay as they are, however large or small.",
+            ),
+            Property(
+                lambda t: t.clamp(min=-0.0005),
+                lambda did: not did.result[did.before["0"] < 0].any(),
+                "Not every negative number has become 0.",
+            ),
         ),
         hints=(
             "t[t < 0] = 0.0 writes into t. Whose numbers are those?",
@@ -641,6 +690,10 @@ EXERCISES = (
                 lambda array: (engine.from_numpy(array) - 32) * 5 / 9,
                 "The result is right, but the array still holds Fahrenheit. `t - 32` makes a new tensor with memory of "
                 "its own, and so do engine.tensor and clone.",
+            ),
+            (
+                lambda array: engine.from_numpy(array).float().sub_(32).mul_(5).div_(9),
+                "`float()` makes a tensor of 32 bits, with memory of its own: the array still holds Fahrenheit.",
             ),
             (upside_down, "Multiplied by 9 and divided by 5: that leads from Celsius to Fahrenheit."),
             (times_first, "32 is subtracted first, and then comes the factor 5 / 9."),

@@ -107,6 +107,11 @@ def never_made(t: Any, *dims: int) -> Any:
     return type(t)(t.memory, (t.shape[d] for d in dims), (t.stride[d] for d in dims), t.offset)
 
 
+def two_for_granted(t: Any) -> Any:
+    (rows, columns), (down, right) = t.shape, t.stride
+    return type(t)(t.memory, (columns, rows), (right, down), t.offset)
+
+
 def first_two(t: Any) -> Any:
     swapped = (1, 0, *range(2, len(t.shape)))
     return Written.permute(t, *swapped)
@@ -229,7 +234,7 @@ def shares_trial(shares: Callable) -> Iterator[tuple]:
 
 def shares_more(shares: Callable) -> Iterator[tuple]:
     yield "", shares, engine.rand(4, 3) + 0.1
-    yield "", shares, engine.rand(3, 3, dtype=engine.float64) + 0.1
+    yield "", shares, engine.rand(3, 3) + 0.1
 
 
 # 2.5
@@ -491,6 +496,18 @@ EXERCISES = (
         ),
         properties=(
             Property(
+                with_methods(place=lambda t, *index: t.offset + index[0] * t.stride[0] + index[1] * t.stride[1]),
+                lambda did: not (did.error in ("IndexError", "ValueError") and "t.place(" in did.shown),
+                "place takes two dimensions for granted. There may be one, or three: take the numbers of `index` and "
+                "`self.stride` in pairs, with `zip`, however many there are.",
+            ),
+            Property(
+                with_methods(T=property(two_for_granted)),
+                lambda did: not (did.error in ("IndexError", "ValueError") and did.shown.endswith("t.T")),
+                "T takes two dimensions for granted. Here there are three: read the whole shape and the whole stride "
+                "from the back.",
+            ),
+            Property(
                 with_methods(permute=lambda *_: None),
                 lambda did: "nothing came of" not in did.result,
                 "All before it is right. Here nothing comes back: three dots are left, or a `return` is missing.",
@@ -566,6 +583,14 @@ EXERCISES = (
                 "strides describe such rows: the numbers must be copied.",
             ),
             (lambda t: t.flatten(), "All photographs in one row. Each should have its own."),
+            (
+                lambda t: t.mean(dim=1).reshape(len(t), -1),
+                "That takes the mean over the colours. All numbers of a photograph belong in its row.",
+            ),
+            (
+                lambda t: t[:, 0].reshape(len(t), -1),
+                "Those are the numbers of the first colour alone. All numbers of a photograph belong in its row.",
+            ),
             (
                 lambda t: t.reshape(-1, len(t)),
                 "Here the photographs are the columns, and cut up: the -1 belongs at the end.",
@@ -746,6 +771,15 @@ EXERCISES = (
                 lambda p, q: (p[:, None] - q).sum(dim=2).sqrt(),
                 "The differences are added as they are. Square them first: a sum below 0 has no square root.",
             ),
+            *(
+                (
+                    lambda p, q, times=times: (
+                        (p**2).sum(dim=1)[:, None] + (q**2).sum(dim=1) - times * (p @ q.T)
+                    ).sqrt(),
+                    f"(a - b)**2 is a**2 - 2 * a * b + b**2. {says}",
+                )
+                for times, says in ((1, "The 2 is missing."), (0, "What stands in the middle is missing."))
+            ),
             (lambda p, q: spread(p, q).sqrt(), "Those are the differences, without a sign. Square, add up, root."),
             (lambda p, q: (p @ q.T).sqrt(), "That multiplies the points, and takes the root. Begin with a difference."),
             (lambda p, q: p @ q.T, "That multiplies the points. A distance begins with a difference."),
@@ -842,6 +876,15 @@ EXERCISES = (
                 lambda t, n: t.reshape(-1, n, n),
                 "reshape keeps the order of reading, so these are pieces of lines. And row and column of the tiles "
                 "are two dimensions.",
+            ),
+            (
+                lambda t, n: t.T.reshape(t.shape[0] // n, t.shape[1] // n, n, n),
+                "`.T` turns the whole picture, and reshape then goes by the order of reading. Make four questions of "
+                "the two first, and only then change their order.",
+            ),
+            (
+                lambda t, n: t.unfold(0, n, 1).unfold(1, n, 1),
+                "Those windows overlap: each begins one place after the last. A tile begins where the last one ends.",
             ),
             (split, "You have the four questions, in the order of reading. Now put them in the order asked for."),
         ),

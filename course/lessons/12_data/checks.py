@@ -1,9 +1,11 @@
 """Lesson 12, data: the exercises' trials, oracles, usual mistakes and hints."""
 
 import math
+import random
 
 import engine
-from course.judging.exercises import Exercise
+from course.judging.exercises import Exercise, Property
+from engine import nn
 from engine.utils.data import DataLoader, Dataset, TensorDataset
 
 # 12.1
@@ -19,11 +21,14 @@ def many_trial(how_many):
     yield "10 examples in batches of 4", how_many, 10, 4, False
     yield "10 examples in batches of 4, drop_last=True", how_many, 10, 4, True
     yield "3 examples in batches of 4", how_many, 3, 4, False
+    yield "12 examples in batches of 4, drop_last=True", how_many, 12, 4, True
+    yield "3 examples in batches of 4, drop_last=True", how_many, 3, 4, True
 
 
 def many_more(how_many):
     yield "", how_many, 100, 7, False
-    yield "", how_many, 3, 4, True
+    yield "", how_many, 30, 5, True
+    yield "", how_many, 5, 8, True
 
 
 # 12.2
@@ -79,6 +84,20 @@ def windows_trial(Windows):
     yield "the same: the example 2", example, Windows, series, 2, 2
     yield "the same: len", size, Windows, series, 2
     yield "the same, in a DataLoader with batches of 2", all_batches, Windows, series, 2
+    yield "the same series and n = 3: the example 1", example, Windows, series, 3, 1
+    yield "the same series and n = 1: len", size, Windows, series, 1
+
+
+def windows_do(place):
+    """Whether an example's window (0) or answer (1) is right, where the other one is, too; else it does not apply."""
+
+    def holds(did):
+        is_, should = did.result, did.expected
+        assert len(is_) == len(should) == 2 and is_[0].shape == should[0].shape and is_[1].shape == should[1].shape
+        other = 1 - place
+        return (is_[place] == should[place]).all() or not (is_[other] == should[other]).all()
+
+    return holds
 
 
 def windows_more(Windows):
@@ -99,6 +118,19 @@ def scaled_trial(scaled):
     train = engine.tensor([[1.0, 100.0], [2.0, 300.0], [6.0, 200.0]])
     test = engine.tensor([[3.0, 200.0], [5.0, 800.0]])
     yield "three training rows, two test rows: both tables", scaled, train, test
+
+
+def as_trained(did, part):
+    """Whether the columns of the training rows are as they should be, by a function of theirs."""
+    is_, should = did.result[0], did.expected[0]
+    assert is_.shape == should.shape
+    return abs(part(is_) - part(should)).max() < 1e-3
+
+
+def test_rows_too(did):
+    """Whether the test rows are right, where the training rows are."""
+    (train, test), (theirs, others) = did.result, did.expected
+    return abs(train - theirs).max() > 1e-3 or abs(test - others).max() < 1e-3
 
 
 def scaled_more(scaled):
@@ -178,6 +210,12 @@ def pad_trial(padded):
     yield "examples = [0, 4], [6]", padded, rows([0.0, 4.0], [6.0])
 
 
+def filled(did, inside):
+    """Whether the batch is right where numbers belong (or where zeros do)."""
+    batch, (right, mask) = did.result[0], did.expected
+    return (batch == right)[mask == inside].all()
+
+
 def pad_more(padded):
     yield "", padded, rows([1.0], [2.0, 0.0, -3.0, 4.0], [5.0, 6.0])
 
@@ -187,16 +225,24 @@ def pad_more(padded):
 
 def still_together(shuffled, n):
     """Whether each example still has its answer, none is lost, and the order is another one."""
-    x, y = engine.arange(n) * 10, engine.arange(n)
-    new_x, new_y = shuffled(x.reshape(n, 1), y)
-    _, again = shuffled(x.reshape(n, 1), y)
-    together = bool((new_x.reshape(-1) == new_y * 10).all())
+    x, y = engine.arange(n).reshape(n, 1) * 10, engine.arange(n)
+    found = []
+    for seed in (0, 1, 0):
+        engine.manual_seed(seed)
+        found.append(shuffled(x.clone(), y.clone()))
+    (new_x, new_y), (_, other), (_, again) = found
+    given = x.clone(), y.clone()
+    shuffled(*given)
+    alike = len(new_x) == len(new_y)
     return {
-        "each example has its own answer": together,
-        "all examples are there": sorted(new_x.reshape(-1).tolist()) == x.tolist(),
+        "each example has its own answer": alike and bool((new_x.reshape(-1) == new_y * 10).all()),
+        "how many come back": (len(new_x), len(new_y)),
+        "all examples are there": sorted(new_x.reshape(-1).tolist()) == x.reshape(-1).tolist(),
         "all answers are there": sorted(new_y.tolist()) == y.tolist(),
         "the order is new": new_y.tolist() != y.tolist(),
-        "and a new one in each call": new_y.tolist() != again.tolist(),
+        "and a new one in each call": new_y.tolist() != other.tolist(),
+        "a seed brings an order back": new_y.tolist() == again.tolist(),
+        "what was given is as it was": engine.equal(given[0], x) and engine.equal(given[1], y),
     }
 
 
@@ -211,6 +257,17 @@ def shuffled_more(shuffled):
 def one_order(x, y):
     order = engine.randperm(len(x))
     return x[order], y[order]
+
+
+def by_python(x, y):
+    order = random.sample(range(len(x)), len(x))
+    return x[order], y[order]
+
+
+def in_place(x, y):
+    order = engine.randperm(len(x))
+    x[:], y[:] = x[order], y[order]
+    return x, y
 
 
 def drawn(x, y):
@@ -228,6 +285,27 @@ EXERCISES = (
         wrong=(
             (lambda n, size, drop: n // size, "The examples that are left over make a batch too, unless drop_last."),
             (lambda n, size, drop: n // size + 1, "If nothing is left over, there is no batch for it."),
+            (
+                lambda n, size, drop: n // size + (not drop),
+                "Right with drop_last. Without it, there is one batch more only if something is left over.",
+            ),
+            (
+                lambda n, size, drop: n // size if drop else round(n / size),
+                "`round` goes to the nearest whole number. But however little is left over, it makes a batch.",
+            ),
+            (lambda n, size, drop: n % size, "That is how many examples are left over. How many batches are there?"),
+            (
+                lambda n, size, drop: n // size + (0 if drop else n % size),
+                "What is left over makes *one* batch, however many examples it holds.",
+            ),
+            (
+                lambda n, size, drop: math.ceil(n / size) - drop,
+                "drop_last leaves out an incomplete batch. If all are full, it leaves out nothing.",
+            ),
+            (
+                lambda n, size, drop: max(1, n // size) if drop else math.ceil(n / size),
+                "3 examples are less than a batch of 4, and with drop_last they make none.",
+            ),
             (lambda n, size, drop: math.ceil(n / size), "With drop_last, an incomplete batch does not count."),
             (lambda n, size, drop: n / size, "A number of batches is a whole number."),
             (
@@ -268,6 +346,47 @@ EXERCISES = (
             (
                 windows(right_length, lambda s, n, i: (s[i : i + n + 1], s[i + n])),
                 "The window is one too long, and holds the answer. A network would find that out quickly.",
+            ),
+            (
+                windows(lambda s, n: len(s) - n - 1, right_example),
+                "One too few: the last number of the series is an answer, too.",
+            ),
+            (windows(lambda s, n: n, right_example), "n is how long a window is. How many of them are there?"),
+            (
+                windows(right_length, lambda s, n, i: right_example(s, n, i)[::-1]),
+                "The other way round: first the window, then the number that follows.",
+            ),
+            (
+                windows(right_length, lambda s, n, i: (s[i : i + n - 1], s[i + n])),
+                "The window is one too short. The end of a slice is not included: i : i + n holds n numbers.",
+            ),
+            (
+                windows(right_length, lambda s, n, i: (s[i : i + 2], s[i + 2])),
+                "Right for n = 2 alone. How long a window is stands in self.n.",
+            ),
+        ),
+        properties=(
+            Property(
+                windows(lambda s, n: len(s) // n, lambda s, n, i: (s[i * n : i * n + n], s[i * n + n])),
+                lambda did: did.error != "IndexError",
+                "A number is asked for that is behind the end of the series. Example i begins at place i: windows "
+                "overlap, and each is one place further on.",
+            ),
+            Property(
+                windows(right_length, lambda s, n, i: (s[:n], s[i + n])),
+                windows_do(0),
+                "The answer is right. The window is another one: it begins at place i.",
+            ),
+            Property(
+                windows(right_length, lambda s, n, i: (s[i : i + n], s[-1])),
+                windows_do(1),
+                "The window is right. The answer is another number: it is the one right behind the window.",
+            ),
+            Property(
+                windows(lambda s, n: len(s) // (n + 1), right_example),
+                lambda did: not did.shown.endswith("len") or did.result == did.expected,
+                "The length is off. Write out the examples: there is one for each place where a whole window and the "
+                "number behind it fit in.",
             ),
         ),
         understood="A Dataset is a length, and an example for each number; nothing is made before it is asked for.",
@@ -310,6 +429,49 @@ EXERCISES = (
                 lambda train, test: [(train - train.mean(dim=0)) / train.std(dim=0), test],
                 "The training rows are right. The test rows must be scaled as well, by the same numbers.",
             ),
+            (
+                lambda train, test: [
+                    (rows - rows.mean(dim=1, keepdim=True)) / rows.std(dim=1, keepdim=True) for rows in (train, test)
+                ],
+                "You scale each row, across its columns. What is to be brought to one size are the columns: dim=0.",
+            ),
+            (
+                lambda train, test: [rows - train.mean(dim=0) / train.std(dim=0) for rows in (train, test)],
+                "Brackets: / comes before -. Subtract first, then divide.",
+            ),
+            (
+                scaled_with(lambda train, test: test.mean(dim=0), lambda train, test: test.std(dim=0)),
+                "Both tables by the test rows' numbers. It is the other way round: nothing of those may be used.",
+            ),
+            (
+                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.std()),
+                "The mean is that of each column, and so should the standard deviation be: dim=0.",
+            ),
+            (
+                lambda train, test: scaled(train, test)[::-1],
+                "The other way round: first the training table, then the test table.",
+            ),
+        ),
+        properties=(
+            Property(
+                scaled_with(lambda train, test: train.min(dim=0).values),
+                lambda did: as_trained(did, lambda rows: rows.mean(axis=0)),
+                "The columns of the training table do not have the mean 0: subtract the mean of each.",
+            ),
+            Property(
+                scaled_with(
+                    lambda train, test: train.mean(dim=0),
+                    lambda train, test: train.max(dim=0).values - train.min(dim=0).values,
+                ),
+                lambda did: as_trained(did, lambda rows: rows.std(axis=0)),
+                "The columns of the training table do not have the standard deviation 1: divide each by its own.",
+            ),
+            Property(
+                lambda train, test: [scaled(train, test)[0], (test - train.mean(dim=0)) / test.std(dim=0)],
+                test_rows_too,
+                "The training rows are right. The test rows are not: the training rows' mean and standard deviation "
+                "are for them, too.",
+            ),
         ),
         understood="What you compute from data belongs to training: from the training rows, and used on all.",
         hints=(
@@ -330,6 +492,40 @@ EXERCISES = (
             (padded_by(not_zero), "A 0 may be a true number. The mask has to come from the lengths."),
             (to_the_shortest, "You cut all rows to the shortest one. Nothing should be lost."),
             (lengths, "Those are the lengths. Asked for is a mask, of the same shape as the batch."),
+            (
+                lambda examples: padded_by(behind)(examples)[::-1],
+                "The other way round: first the batch, then the mask.",
+            ),
+        ),
+        properties=(
+            Property(
+                lambda examples: [*(nn.functional.pad(part, (0, 1)) for part in padded_by(behind)(examples))],
+                lambda did: did.result[0].shape == did.expected[0].shape,
+                "The batch has a row for each example, and is as wide as the longest of them.",
+            ),
+            Property(
+                padded_by(lambda batch, mask, row: behind(batch, mask, row.flip(0))),
+                lambda did: filled(did, True),
+                "Not all numbers stand where they should: each row begins with its example.",
+            ),
+            Property(
+                lambda examples: (
+                    [engine.where(mask, batch, -1.0) for batch, mask in [padded_by(behind)(examples)]]
+                    + [padded_by(behind)(examples)[1]]
+                ),
+                lambda did: filled(did, False),
+                "What stands behind the numbers is not 0.",
+            ),
+            Property(
+                lambda examples: [part.float() for part in padded_by(behind)(examples)],
+                lambda did: did.result[1].dtype == bool or did.result[1].shape != did.expected[1].shape,
+                "A mask holds truth values: `dtype=engine.bool`.",
+            ),
+            Property(
+                padded_by(lambda batch, mask, row: (behind(batch, mask, row), mask[: len(row) + 1].fill_(True))),
+                lambda did: (did.result[1].astype(bool).sum(axis=1) == did.expected[1].sum(axis=1)).all(),
+                "A row of the mask does not have as many Trues as its example has numbers.",
+            ),
         ),
         understood="Whether a number is there is a matter of lengths; the number itself cannot tell.",
         hints=(
@@ -353,6 +549,24 @@ EXERCISES = (
             (lambda x, y: (x, y), "Nothing is shuffled any more."),
             (lambda x, y: (x.flip(0), y.flip(0)), "Together, yes. But it is the same order in each call."),
             (drawn, "randint may draw an example twice, and leave another one out. randperm takes each once."),
+            (
+                lambda x, y: [part[order] for order in [engine.randperm(len(x) - 1)] for part in (x, y)],
+                "One example is lost: `randperm(n)` gives the n numbers from 0 to n - 1, all of them.",
+            ),
+            (lambda x, y: one_order(x, y)[::-1], "The other way round: first the examples, then their answers."),
+        ),
+        properties=(
+            Property(
+                by_python,
+                lambda did: did.result["a seed brings an order back"],
+                "The order does not come from `engine.randperm`, so `engine.manual_seed` does not bring it back.",
+            ),
+            Property(
+                in_place,
+                lambda did: did.result["what was given is as it was"],
+                "You write into the tables that were given. Whoever holds them finds another order. `x[order]` makes "
+                "new ones: return those.",
+            ),
         ),
         understood="What belongs together moves together: one order, drawn once, for both.",
         hints=(

@@ -1,7 +1,9 @@
 """Lesson 13, models: the exercises' trials, oracles, usual mistakes and hints."""
 
+import math
+
 import engine
-from course.judging.exercises import Exercise
+from course.judging.exercises import Exercise, Property
 from engine import nn
 
 # 13.1
@@ -41,7 +43,7 @@ def count_more(count):
 
 def found_in(Affine, inputs, outputs):
     layer = Affine(inputs, outputs)
-    return {name: tuple(p.shape) for name, p in layer.named_parameters()}
+    return {name: tuple(p.shape) for name, p in layer.named_parameters() if p.requires_grad}
 
 
 def computed(Affine, weight, bias, x):
@@ -59,12 +61,13 @@ def begins(Affine):
     return {
         "the weights are": "too small" if size < 0.09 else "too large" if size > 0.11 else "about 0.1 large",
         "some of them are negative": bool((layer.weight < 0).any()),
+        "they differ from each other": len(layer.weight.unique()) > 1,
         "the bias is zero": not layer.bias.any(),
     }
 
 
 def affine_trial(Affine):
-    yield "Affine(3, 2): the names and shapes of its parameters", found_in, Affine, 3, 2
+    yield "Affine(3, 2): the names and shapes of what is learned", found_in, Affine, 3, 2
     weight, bias = engine.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0]]), engine.tensor([10.0, -20.0])
     yield (
         "weight [[1, 2, 3], [0, -1, 0]], bias [10, -20], x = [[1, 1, 1], [0, 0, 1]]",
@@ -75,6 +78,8 @@ def affine_trial(Affine):
         (engine.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])),
     )
     yield "Affine(200, 50): how it begins", begins, Affine
+    x = engine.arange(12.0).reshape(2, 2, 3)
+    yield "the same weight and bias, x of shape (2, 2, 3)", computed, Affine, weight, bias, x
 
 
 def affine_more(Affine):
@@ -93,6 +98,23 @@ def layer(weight, bias=lambda i, o: nn.Parameter(engine.zeros(o)), forward=lambd
             return forward(self, x)
 
     return Attempt
+
+
+def written_into(inputs, outputs):
+    weight = nn.Parameter(engine.randn(outputs, inputs))
+    weight *= 0.1
+    return weight
+
+
+class Around(nn.Module):
+    """A ready-made layer in a layer."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.linear = nn.Linear(inputs, outputs)
+
+    def forward(self, x):
+        return self.linear(x)
 
 
 def tenth(i, o):
@@ -122,6 +144,11 @@ def deep_trial(Deep):
     for number in (0.5, -0.5):
         yield f"Deep(2, 3) with all its numbers set to {number}: what it computes", output_of, Deep, 2, 3, number, x
     yield "Deep(2, 3): how many of its parameters get a gradient", concerned, Deep, 2, 3, x
+    yield "Deep(4, 2): the shapes of what state_dict() holds", saved, Deep, 4, 2
+
+
+def saved(Deep, width, depth):
+    return sorted(tuple(t.shape) for t in Deep(width, depth).state_dict().values())
 
 
 def concerned(Deep, width, depth, x):
@@ -135,25 +162,47 @@ def deep_more(Deep):
     yield "", output_of, Deep, 3, 1, 0.25, engine.randn(4, 3)
 
 
-def deep(layers, bend=engine.relu, end=lambda x: x):
-    """`Deep`, with its layers kept in another way."""
+def deep(layers, bend=engine.relu, end=lambda x: x, step=None, first=0, last=lambda width: nn.Linear(width, 1)):
+    """`Deep`, with its layers kept or used in another way."""
 
     class Attempt(nn.Module):
         def __init__(self, width, depth):
             super().__init__()
             self.layers = layers(width, depth)
-            self.last = nn.Linear(width, 1)
+            self.last = last(width)
 
         def forward(self, x):
-            for layer in self.layers:
-                x = bend(layer(x))
+            for layer in self.layers[first:]:
+                x = step(layer, x) if step else bend(layer(x))
             return end(self.last(x))
 
     return Attempt
 
 
-def linears(width, depth):
-    return [nn.Linear(width, width) for _ in range(depth)]
+def linears(width, depth, bias=True):
+    return [nn.Linear(width, width, bias=bias) for _ in range(depth)]
+
+
+def found(width, depth):
+    return nn.ModuleList(linears(width, depth))
+
+
+class ForOptimizersAlone(deep(linears)):
+    def parameters(self, recurse=True):
+        return iter([p for part in (*self.layers, self.last) for p in part.parameters()])
+
+
+class OneName(deep(linears)):
+    def __init__(self, width, depth):
+        super().__init__(width, depth)
+        for layer in self.layers:
+            self.layer = layer
+
+
+class WeightsAlone(deep(linears)):
+    def __init__(self, width, depth):
+        super().__init__(width, depth)
+        self.weights = nn.ParameterList([layer.weight for layer in self.layers])
 
 
 # 13.4
@@ -180,7 +229,21 @@ def entropy_trial(loss):
         engine.tensor([[1000.0, 0.0], [-1000.0, -1001.0]]),
         engine.tensor([0, 1]),
     )
+    scores = engine.tensor([[2.0, 1.0, -1.0], [0.5, 0.0, 3.0]])
+    yield (
+        "scores = [[2, 1, -1], [0.5, 0, 3]], answers = [0, 1]: the gradient",
+        slopes,
+        loss,
+        scores,
+        engine.tensor([0, 1]),
+    )
     yield "scores = [[2, 1, -1]]: ready-made parts that the result is made of", ready_made, loss
+
+
+def slopes(loss, scores, answers):
+    scores.requires_grad_()
+    loss(scores, answers).backward()
+    return scores.grad
 
 
 def ready_made(loss):
@@ -206,6 +269,15 @@ def minus_log(chance):
 def log_chances(scores, dim=1, shift=True):
     scores = scores - scores.amax(dim=dim, keepdim=True) if shift else scores
     return scores - engine.log(engine.exp(scores).sum(dim=dim, keepdim=True))
+
+
+def less(scores):
+    return scores - scores.amax(dim=1, keepdim=True)
+
+
+def log_sum(scores, log):
+    top = scores.amax(dim=1, keepdim=True)
+    return top + log(engine.exp(scores - top).sum(dim=1, keepdim=True))
 
 
 def chosen(logs, answers):
@@ -235,6 +307,13 @@ def load_trial(load):
     extra = a_state(old=engine.full((2,), 0.25))
     yield "layers 4-3-10, and a tensor called old, into layers 4-3-3", loaded, load, three_letters(), extra
     yield "layers 4-3-10 into layers 4-3-3", loaded, load, three_letters(), a_state()
+    early = {"old": engine.full((2,), 0.25)} | a_state()
+    yield "the same, with the tensor called old before the others", loaded, load, three_letters(), early
+    part = {name: t for name, t in a_state().items() if name != "0.weight"}
+    yield "the same without 0.weight", loaded, load, three_letters(), part
+    norm = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 3))
+    state = {name: engine.full(t.shape, 0.25) for name, t in norm.state_dict().items()}
+    yield "a BatchNorm1d, which has buffers, and a layer 3-3: all fits", loaded, load, norm, state
     lying = a_state(**{"0.weight": engine.full((4, 3), 0.25)})
     yield "the same, but 0.weight is (4, 3) in the state and (3, 4) in the model", loaded, load, three_letters(), lying
 
@@ -242,6 +321,40 @@ def load_trial(load):
 def load_more(load):
     state = {name: t for name, t in a_state().items() if name != "0.bias"}
     yield "", loaded, load, three_letters(), state
+
+
+def giving(back):
+    """`load_what_fits`, which gives something else back."""
+
+    def attempt(model, state):
+        names = load_what_fits(model, state)
+        return back(names, model, state)
+
+    return attempt
+
+
+def parameters_alone(model, state):
+    own = dict(model.named_parameters())
+    fits = {n: t for n, t in state.items() if n in own and own[n].shape == t.shape}
+    model.load_state_dict(fits, strict=False)
+    return [name for name in state if name not in fits]
+
+
+def until_one_does_not(model, state):
+    fits, own = {}, model.state_dict()
+    for name, tensor in state.items():
+        if name not in own or own[name].shape != tensor.shape:
+            break
+        fits[name] = tensor
+    model.load_state_dict(fits, strict=False)
+    return [name for name in state if name not in fits]
+
+
+def by_place(model, state):
+    own = model.state_dict()
+    fits = {n: t for n, t in zip(own, state.values(), strict=False) if own[n].shape == t.shape}
+    model.load_state_dict(fits, strict=False)
+    return [name for name in state if name not in fits]
 
 
 def fitting(model, state, shapes=True):
@@ -315,6 +428,61 @@ EXERCISES = (
                 lambda model: sum(p.numel() for p in model.parameters() if p.requires_grad and p.dim() > 1),
                 "The tables are counted. The biases are learned, too.",
             ),
+            (
+                lambda model: sum(1 for p in model.parameters() if p.requires_grad),
+                "You count the tensors that are learned. Each of them holds many numbers: `numel()`.",
+            ),
+            (
+                lambda model: sum(p.numel() for p in model.parameters() if not p.requires_grad),
+                "Those are the frozen ones. Which are learned?",
+            ),
+            (
+                lambda model: sum(p.numel() for p in model.parameters() if p.grad is not None),
+                "`p.grad` is None until something has arrived. `p.requires_grad` says whether something will.",
+            ),
+            (
+                lambda model: sum(p.numel() for p in model.parameters(recurse=False) if p.requires_grad),
+                "Those are the model's own. `parameters()` as it is finds those of its layers, too.",
+            ),
+            (
+                lambda model: sum(
+                    p.numel() for m in model.children() for p in m.parameters(recurse=False) if p.requires_grad
+                ),
+                "`children()` are the parts of a model, and a single layer has none. `parameters()` finds all at once.",
+            ),
+            (
+                lambda model: sum(p.numel() for m in model.modules() for p in m.parameters() if p.requires_grad),
+                "Counted more than once: `modules()` holds the model itself too, and its `parameters()` are all there "
+                "are.",
+            ),
+            (
+                lambda model: sum(
+                    p.numel()
+                    for m in model.modules()
+                    if isinstance(m, nn.Linear)
+                    for p in m.parameters()
+                    if p.requires_grad
+                ),
+                "Other layers learn, too: BatchNorm1d has a weight and a bias.",
+            ),
+            (
+                lambda model: sum(
+                    p.numel() for name, p in model.named_parameters() if p.requires_grad and "bias" not in name
+                ),
+                "Whatever is called bias is left out. It is learned like the rest.",
+            ),
+            (
+                lambda model: next(p.numel() for p in model.parameters() if p.requires_grad),
+                "That is the first parameter alone. Add up all of them.",
+            ),
+            (
+                lambda model: sum(sum(p.shape) for p in model.parameters() if p.requires_grad),
+                "You add up the sizes. A table of 3 rows and 4 columns holds 3 times 4 numbers.",
+            ),
+            (
+                lambda model: sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad),
+                "Those are bytes. How many numbers are there?",
+            ),
         ),
         understood="A layer has a number for each pair of input and output, and one more for each output.",
         hints=(
@@ -360,6 +528,43 @@ EXERCISES = (
                 layer(tenth, lambda i, o: nn.Parameter(engine.randn(o) * 0.1)),
                 "The bias should begin with zeros.",
             ),
+            (
+                layer(tenth, lambda i, o: nn.Parameter(engine.zeros(o), requires_grad=False)),
+                "The bias is not learned: it is frozen, or a buffer (saved and moved with the model, and no more).",
+            ),
+            (
+                layer(tenth, lambda i, o: nn.Parameter(engine.zeros(i))),
+                "The bias is added to the outputs: one number for each of *them*.",
+            ),
+            (
+                layer(tenth, lambda i, o: nn.Parameter(engine.zeros(1))),
+                "One number for all outputs. In `nn.Linear` each output has its own.",
+            ),
+            (
+                layer(tenth, lambda i, o: nn.Parameter(engine.zeros(1, o))),
+                "The bias is a row of numbers, of shape (outputs,). Broadcasting puts the axis in front by itself.",
+            ),
+            (layer(lambda i, o: nn.Parameter(engine.zeros(o, i))), "All weights begin with 0, and so stay alike."),
+            (layer(lambda i, o: nn.Parameter(engine.randn(o, i) * 0.01)), "The weights begin ten times too small."),
+            (
+                layer(written_into),
+                "A parameter requires a gradient, so nothing may be written into it. Multiply first, and then wrap it.",
+            ),
+            (
+                layer(tenth, forward=lambda s, x: x @ s.weight + s.bias),
+                "The weight has a row for each *output*. To multiply x by it, turn it: `weight.T`.",
+            ),
+            (
+                layer(tenth, forward=lambda s, x: (s.weight @ x.T).T + s.bias),
+                "Right for a table. With more dimensions `x.T` turns all of them round: turn the weight, not x.",
+            ),
+        ),
+        properties=(
+            Property(
+                Around,
+                lambda did: "weight" not in str(did.expected) or did.result.keys() == did.expected.keys(),
+                "Two parameters are asked for, `self.weight` and `self.bias`. (A layer inside has names of its own.)",
+            ),
         ),
         understood="What is assigned as a Parameter is found, cleared, moved and saved with the model.",
         hints=(
@@ -393,6 +598,33 @@ EXERCISES = (
                 "The parameters are found, but no gradient reaches those before the last layer: no notes lead there.",
             ),
             (deep(lambda w, d: nn.ModuleList(linears(w, d + 1))), "One layer too many: the last one is there already."),
+            (
+                deep(lambda w, d: nn.ModuleList(linears(w, d - 1))),
+                "One layer too few: `depth` does not count the last.",
+            ),
+            (deep(lambda w, d: nn.ModuleList(linears(w, d, False))), "The layers have lost their bias."),
+            (
+                deep(found, last=lambda width: nn.Linear(width, width)),
+                "The last layer gives one number for each example, not `width` of them.",
+            ),
+            (deep(found, step=lambda layer, x: layer(engine.relu(x))), "The bend comes after each layer, not before."),
+            (deep(found, step=lambda layer, x: x + engine.relu(layer(x))), "What comes into a layer is added again."),
+            (deep(found, bend=engine.tanh), "That is another bend. It was `relu`."),
+            (deep(found, first=1), "The first layer is found, and never used."),
+            (
+                ForOptimizersAlone,
+                "An optimizer finds them now, and nobody else: `state_dict()` does not save them, and `to` does not "
+                "move them.",
+            ),
+            (WeightsAlone, "The weights are found. The layers have biases, too."),
+        ),
+        properties=(
+            Property(
+                OneName,
+                lambda did: not isinstance(did.result, list) or len(did.result) == len(did.expected),
+                "Not as many parameters are found as there are: `depth` layers and the last one, each with a weight "
+                "and a bias.",
+            ),
         ),
         understood="A Module looks for its parts in its attributes, and in ModuleLists, not in plain lists.",
         hints=(
@@ -459,6 +691,44 @@ EXERCISES = (
                 lambda scores, answers: chosen(scores - scores.logsumexp(dim=1, keepdim=True), answers).mean(),
                 "The right numbers, but `logsumexp` is what you are to write here.",
             ),
+            (
+                lambda scores, answers: chosen(log_chances(scores.detach()), answers).mean(),
+                "The loss is right, but it has no past: nothing can be learned from it.",
+            ),
+            (
+                lambda scores, answers: -log_chances(scores).amax(dim=1).mean(),
+                "That is the chance of the answer with the largest score, and not of the right one.",
+            ),
+            (
+                lambda scores, answers: -log_chances(scores).exp()[engine.arange(len(answers)), answers].mean(),
+                "That is minus the chance itself. Its logarithm is asked for.",
+            ),
+            (
+                lambda scores, answers: chosen(log_chances(scores) / math.log(2), answers).mean(),
+                "The logarithm is `log`, to the base e, as e is what the scores are powers of.",
+            ),
+            (
+                lambda scores, answers: chosen(scores - log_sum(scores, engine.log2), answers).mean(),
+                "`log2` is not what undoes `exp`. The logarithm here is `log`, to the base e.",
+            ),
+            (
+                lambda scores, answers: chosen(log_chances(scores), answers).sum() / scores.shape[1],
+                "Divided by the number of possible answers. The mean is over the examples.",
+            ),
+            (
+                lambda scores, answers: chosen(log_chances(scores.clamp(max=50), shift=False), answers).mean(),
+                "`clamp` makes the large scores alike. Subtract the same number from all scores of a row instead.",
+            ),
+            (
+                lambda scores, answers: chosen(log_chances(less(scores).clamp(min=-50), shift=False), answers).mean(),
+                "The largest score is subtracted, but `clamp` then cuts the others off. A loss may be 1000.",
+            ),
+            (
+                lambda scores, answers: chosen(
+                    log_chances(scores - scores.amin(dim=1, keepdim=True), shift=False), answers
+                ).mean(),
+                "What you subtract is too small: exp still overflows. Subtract the *largest* score of each row.",
+            ),
         ),
         understood="Only differences of scores count, so take the largest one away before you raise e to their power.",
         hints=(
@@ -490,6 +760,26 @@ EXERCISES = (
             ),
             (nothing_back, "The right tensors are loaded. But nothing is given back: is a `return` missing?"),
             (still_strict, "What you load is not everything that the model has: `strict=False`."),
+            (giving(lambda names, model, state: set(names)), "A set has no order. Give back a list, as in `state`."),
+            (giving(lambda names, model, state: sorted(names)), "Sorted by name. Asked for is the order of `state`."),
+            (giving(lambda names, model, state: len(names)), "That is how many were left out. Which are they?"),
+            (
+                giving(lambda names, model, state: {name: state[name] for name in names}),
+                "The names alone are asked for, not the tensors with them.",
+            ),
+            (giving(lambda names, model, state: model), "You give the model back. Names are asked for."),
+            (
+                lambda model, state: model.load_state_dict(fitting(model, state), strict=False),
+                "That is what `load_state_dict` gives, and it begins with what the *model* lacks. Asked for is a list "
+                "of the names in `state` that found no place.",
+            ),
+            (
+                giving(lambda names, model, state: names + [n for n in model.state_dict() if n not in state]),
+                "What the model has and `state` has not is not asked for.",
+            ),
+            (until_one_does_not, "You stop at the first that does not fit. More may fit behind it."),
+            (by_place, "The place does not tell: the third tensor of one may be the fourth of the other. Go by names."),
+            (parameters_alone, "Buffers are saved as well, and fit: ask `model.state_dict()`, not the parameters."),
         ),
         understood="Names and shapes decide what fits; what was left out has to be said, since nothing else tells.",
         hints=(

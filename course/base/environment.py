@@ -29,6 +29,7 @@ LOCKS = {
     "test": ("compile", "course", "teach", "test"),
     "dev": ("compile", "course", "teach", "test", "dev"),
     "machines": ("compile", "course", "machines"),
+    "hub": ("compile", "course", "teach", "hub"),
     "validate": ("validate",),
     "bench": ("compile", "course", "teach", "test", "bench"),
     "cuda12": ("compile", "course", "cuda12"),

@@ -1,0 +1,126 @@
+"""The files of a class's server that can be looked at without root: deploy/server/."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SERVER = Path(__file__).parents[2] / "deploy" / "server"
+UNITS = sorted((SERVER / "units").glob("*.service"))
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.parametrize("name", ["install.sh", "remove.sh", "undertorch"])
+def test_a_script_is_one_for_bash_and_stops_at_its_first_mistake(name):
+    if bash := shutil.which("bash"):
+        assert not subprocess.run([bash, "-n", SERVER / name], capture_output=True).stderr
+    text = (SERVER / name).read_text(encoding="utf-8")
+    assert text.startswith("#!/usr/bin/env bash\n") and "\nset -euo pipefail\n" in text
+
+
+def test_what_is_there_stays_short_enough_to_be_read():
+    files = [path for part in ("server", "tljh") for path in (SERVER.parent / part).rglob("*") if path.is_file()]
+    assert 300 < sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 600
+
+
+def test_install_fills_every_placeholder_of_the_units():
+    filled = set(re.findall(r"s\|(@[A-Z]+@)\|", (SERVER / "install.sh").read_text(encoding="utf-8")))
+    used = {name for path in UNITS for name in re.findall(r"@[A-Z]+@", path.read_text(encoding="utf-8"))}
+    assert used == filled and len(UNITS) == 3
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+def test_systemd_takes_the_units(tmp_path):
+    for path in UNITS:
+        text = re.sub(r"@[A-Z]{3,5}@", "8000", path.read_text(encoding="utf-8").replace("@FOLDER@", str(tmp_path)))
+        text = re.sub(r"(?m)^ExecStart=\S+", "ExecStart=/bin/true", text).replace("8000/", f"{tmp_path}/")
+        (tmp_path / path.name).write_text(text, encoding="utf-8")
+    verify = ["systemd-analyze", "verify", *(str(tmp_path / path.name) for path in UNITS)]
+    assert subprocess.run(verify, capture_output=True, text=True).stderr == ""
+
+
+@pytest.fixture
+def settings():
+    """nbgrader's settings of the server, as its programs load them."""
+    pytest.importorskip("nbgrader")
+    if sys.platform == "win32":
+        pytest.skip("the server is a Linux computer")
+    from traitlets.config.loader import PyFileConfigLoader
+
+    return PyFileConfigLoader("nbgrader_config.py", path=str(SERVER)).load_config()
+
+
+@pytest.fixture
+def exchange(settings, tmp_path, monkeypatch):
+    """`hand_in(name, files)` and `collect()`, in an exchange of its own, with one assignment, due on 2027-01-31."""
+    from nbgrader.api import Gradebook
+    from nbgrader.apps import NbGraderAPI
+
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))  # `alembic`
+    inbound = tmp_path / "exchange" / "undertorch" / "inbound"
+    inbound.mkdir(parents=True)
+    (tmp_path / "class").mkdir()
+    settings.Exchange.root, settings.CourseDirectory.root = str(tmp_path / "exchange"), str(tmp_path / "class")
+    settings.CourseDirectory.db_url = f"sqlite:///{tmp_path}/class/gradebook.db"
+    with Gradebook(settings.CourseDirectory.db_url) as book:
+        book.update_or_create_assignment("ps")
+
+    class Exchange:
+        log = ""
+
+        def hand_in(self, name, **files):
+            folder = inbound / f"{name}+ps+2099-01-01 10:00:00.000000 UTC+x"
+            folder.mkdir()
+            for file, content in files.items():
+                (folder / file).write_bytes(content)
+            return folder
+
+        def collect(self):
+            result = NbGraderAPI(config=settings).collect("ps", update=True)
+            self.log = result["log"]
+            assert result["success"], result
+            return {path.relative_to(tmp_path / "class" / "submitted").as_posix(): path.read_bytes()
+                    for path in (tmp_path / "class").glob("submitted/*/*/*")}  # fmt: skip
+
+    return Exchange()
+
+
+def me():
+    import pwd
+
+    return pwd.getpwuid(os.getuid()).pw_name
+
+
+def test_a_submission_is_whose_its_files_are_and_not_whose_its_name_says(exchange):
+    exchange.hand_in("somebody", **{"ps.ipynb": b"{}"})
+    assert exchange.collect()[f"{me()}/ps/ps.ipynb"] == b"{}"
+    assert f"Handed in by {me()}" in exchange.log
+
+
+def test_a_link_in_a_submission_is_not_followed(exchange, tmp_path):
+    (tmp_path / "secret.ipynb").write_text("hidden tests")
+    folder = exchange.hand_in(me(), **{"ps.ipynb": b"{}"})
+    for name in ("linked.ipynb", "ps 2.ipynb"):
+        (folder / name).symlink_to(tmp_path / "secret.ipynb")
+    os.mkfifo(folder / "waits.ipynb")
+    (folder / "inner.ipynb").mkdir()
+    assert exchange.collect().keys() == {f"{me()}/ps/ps.ipynb", f"{me()}/ps/timestamp.txt"}
+    assert "linked.ipynb" in exchange.log and "waits.ipynb" in exchange.log
+
+
+def test_names_and_sizes_of_what_is_collected_have_limits(exchange):
+    many = {f"{number}.ipynb": b"" for number in range(50)}
+    odd = {"-rf.ipynb": b"", ".hidden.ipynb": b"", "a\nb.ipynb": b"", "x.py": b"", "$(id).ipynb": b""}
+    exchange.hand_in(me(), **many, **odd, **{"ps.ipynb": b"{}", "huge.ipynb": bytes(5_000_001)})
+    names = {Path(path).name for path in exchange.collect()}
+    assert "ps.ipynb" in names and len(names) <= 21 and not names & odd.keys() and "huge.ipynb" not in names
+
+
+def test_a_time_that_was_written_by_hand_does_not_count(exchange, tmp_path):
+    folder = exchange.hand_in(me(), **{"ps.ipynb": b"{}"})
+    folder.rename(folder.with_name(folder.name.replace("2099", "2020")))
+    assert not exchange.collect()[f"{me()}/ps/timestamp.txt"].startswith(b"2020")

@@ -32,6 +32,7 @@ def brighten_trial(brighten):
     yield "pixels = [[0, 100, 200]], by = 20", brighten, picture([0, 100, 200]), 20
     yield "pixels = [[0, 200, 250]], by = 20", brighten, picture([0, 200, 250]), 20
     yield "pixels = [[235, 240, 236]], by = 20", brighten, picture([235, 240, 236]), 20
+    yield "pixels = [[128, 210, 254]], by = 1", brighten, picture([128, 210, 254]), 1
     yield "pixels = [[1, 99], [250, 255]], by = 255", brighten, picture([1, 99], [250, 255]), 255
 
 
@@ -170,6 +171,13 @@ def divided_by_10(dtype):
     while one + step / 10 > one:
         step = step / 10
     return step
+
+
+def tenths_in_the_type(dtype):
+    step = engine.tensor(1.0, dtype=dtype)
+    while 1 + step / 10 > 1:
+        step = step / 10
+    return step.item()
 
 
 def from_a_table(dtype):
@@ -321,7 +329,8 @@ EXERCISES = (
             ),
             (
                 lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=256)),
-                "The largest number of uint8 is 255. 256 does not fit, and becomes 0.",
+                "What is too bright has become 0, which is black. It should be 255. (256 does not fit into uint8, and "
+                "becomes 0, too.)",
             ),
             (
                 set_where(lambda result: result > 256, 255, in_wide),
@@ -385,6 +394,12 @@ EXERCISES = (
                 lambda did: np.array_equal(did.before["0"], did.after["0"]),
                 "The picture that was given is changed. Write into a tensor of your own.",
             ),
+            Property(
+                lambda pixels, by: engine.where(pixels > 200, 255, wide(pixels, by)).to(engine.uint8),
+                lambda did: not ((did.result == 255) & (did.expected < 255)).any(),
+                "Some pixels have become white that would not be too bright. How bright one may have been depends on "
+                "`by`.",
+            ),
         ),
         understood=(
             "A type with little room never says that it is full: you make room before the sum, or keep the sum small."
@@ -418,6 +433,16 @@ EXERCISES = (
                 "whatever the type was.",
             ),
             (lambda x: x.float().sum() / len(x), "len(x) is the number of rows alone. `numel()` counts all elements."),
+            (
+                lambda x: x.sum().float() / x.numel(),
+                "The sum comes first, in the type of x: float16 has no room for it, and 16 bits no digits. Change the "
+                "type before you add up.",
+            ),
+            (
+                lambda x: x.float().mean() if x.dtype == engine.int64 else x.mean(),
+                "int64 is not the only type without a point: truth values and uint8 have none, either. Change the type "
+                "of every x.",
+            ),
             (lambda x: x.sum() // x.numel(), "`//` rounds down to a whole number."),
             (lambda x: x.float().sum(), "That is the sum. Divide it by the number of elements."),
             (lambda x: x.double().mean(), "The numbers are right, the type is not: float32 is asked for."),
@@ -521,6 +546,11 @@ EXERCISES = (
                 "You divide by 10, and so you miss the gap itself, which is a power of two. Halve the step.",
             ),
             (
+                tenths_in_the_type,
+                "You divide by 10, in the type itself, and the tenths are rounded on the way. Halve the step: that is "
+                "exact.",
+            ),
+            (
                 smallest,
                 "That is the smallest number there is, the gap beside 0. Ask whether *1 plus* half of the step"
                 " is more than 1; and make sure that the 1 stays 1 (after `one = step = ...`, `step /= 2` halves "
@@ -575,6 +605,10 @@ EXERCISES = (
             (
                 lambda x, y: engine.tensor(x.numpy() + y.numpy()),
                 "`.numpy()` works on the cpu alone. `.to(device)` moves a tensor as it is.",
+            ),
+            (
+                lambda x, y: engine.tensor(x.cpu().numpy() + y.cpu().numpy()),
+                "Through NumPy the result ends on the cpu, even if x is not, and NumPy has rules of its own for types.",
             ),
             (lambda x, y: x.cpu() + y.cpu(), "The result is on the cpu, even if x is not."),
             (

@@ -42,8 +42,8 @@ def watched(slope_at, f, x):
 
 def slope_trial(slope_at):
     yield "f(x) = x * x, x = tensor(3.)", watched, slope_at, square, engine.tensor(3.0)
-    x = number_and_slope(0.4, grad=6.0)
-    shown = "f(x) = 1 / x, x = tensor(0.4000, requires_grad=True), x.grad = tensor(6.) from before"
+    x = number_and_slope(0.3, grad=6.0)  # a slope of -11.1111: rounding shows, and so do 16 bits
+    shown = "f(x) = 1 / x, x = tensor(0.3000, requires_grad=True), x.grad = tensor(6.) from before"
     yield shown, watched, slope_at, lambda x: 1 / x, x
 
 
@@ -129,6 +129,23 @@ def on_a_clone(f, x):
     knob = x.clone().requires_grad_()
     f(knob).backward()
     return knob.grad.item()
+
+
+def on_a_kept_clone(f, x):
+    knob = x.clone()
+    knob.retain_grad()
+    f(knob).backward()
+    return knob.grad.item()
+
+
+def rounded(f, x):
+    return round(exact_slope(f, x), 2)
+
+
+def nearly_right(did):
+    """Whether a slope by notes is that of the oracle but for its last digits."""
+    came, asked = did.result["slope"], did.expected["slope"]
+    return did.result["the machine's run took notes"] and 1e-6 * abs(asked) < abs(came - asked) < 0.02 * abs(asked)
 
 
 # 4.3
@@ -236,6 +253,14 @@ def put_at_the_step(x, rate):
         x.copy_(-rate * x.grad)
 
 
+def put_at(where):
+    def put(x, rate):
+        with engine.no_grad():
+            x.copy_(where(x, rate))
+
+    return put
+
+
 def no_notes_any_more(x, rate):
     x.requires_grad_(False)
     x -= rate * x.grad
@@ -339,6 +364,26 @@ def cleared_once(f, start, rate, steps):
         if i == 0:
             x.grad = None
     return positions
+
+
+def cleared_every_other_time(f, start, rate, steps):
+    x = engine.tensor(start, requires_grad=True)
+    positions = [x.item()]
+    for i in range(steps):
+        f(x).backward()
+        downhill(x, rate)
+        positions.append(x.item())
+        if i % 2:
+            x.grad = None
+    return positions
+
+
+def first_step_alone(did):
+    """Whether a walk of the right length is not right in its first step and wrong later."""
+    if len(did.result) != len(did.expected):
+        return True
+    off = [abs(one - other) > 1e-4 for one, other in zip(did.result, did.expected, strict=True)]
+    return any(off[:2]) or not any(off)
 
 
 def never_asked_again(f, start, rate, steps):
@@ -551,6 +596,42 @@ def bend_alone(bend, height, rate):
     bend -= rate * bend.grad
 
 
+def height_half(bend, height, rate):
+    bend -= rate * bend.grad
+    height -= rate * height.grad / 2
+
+
+def knob_by_knob(first):
+    """The walk that asks for the slopes again between the two knobs."""
+
+    def fit(xs, ys, rate, steps):
+        knobs = bend, height = [engine.tensor(0.0, requires_grad=True) for _ in range(2)]
+        for _ in range(steps):
+            for knob in knobs if first == "bend" else knobs[::-1]:
+                as_asked(bend, height, xs, ys).backward()
+                downhill(knob, rate)
+                bend.grad = height.grad = None
+        return bend.item(), height.item()
+
+    return fit
+
+
+def cleared_in_every_second_round(xs, ys, rate, steps):
+    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
+    for i in range(steps):
+        as_asked(bend, height, xs, ys).backward()
+        with engine.no_grad():
+            both(bend, height, rate)
+        if i % 2:
+            bend.grad = height.grad = None
+    return bend.item(), height.item()
+
+
+def wrong_of_two(did):
+    """How many of the two knobs are not where they should be."""
+    return sum(abs(one - other) > 1e-4 for one, other in zip(did.result, did.expected, strict=True))
+
+
 def squares_summed(xs, ys, rate, steps):
     return fitted(xs, ys, rate, steps, of=np.sum)
 
@@ -658,6 +739,11 @@ EXERCISES = (
                 "No notes were taken, so backward() has nothing to read. x itself takes none, and within no_grad() "
                 "nothing does. Make a knob of your own that takes notes.",
             ),
+            (
+                on_a_kept_clone,
+                "A clone takes notes only where x does, and x need not. Make a knob of your own, from the plain "
+                "number, that takes notes in any case.",
+            ),
             (lambda f, x: f(x).item(), "That is the output at x. The slope there is asked for."),
         ),
         properties=(
@@ -666,6 +752,11 @@ EXERCISES = (
                 lambda did: did.result["the machine's run took notes"],
                 "No run of the machine took notes, so this slope is nudged, or worked out by hand. Let backward() do "
                 "it, on a knob of your own.",
+            ),
+            Property(
+                rounded,
+                lambda did: not nearly_right(did),
+                "Digits are lost. Is the slope rounded or cut off, or has your knob another type than x?",
             ),
         ),
         understood="A knob of your own, with the same number in it, has the same slope, and nobody else sees it.",
@@ -719,7 +810,6 @@ EXERCISES = (
                 "The first step is right. But x takes no notes afterwards, so there is no second one. Leave"
                 " requires_grad alone, and step inside `with engine.no_grad():`.",
             ),
-            (two_steps, "You take more than one step. The loop belongs to those who call the function."),
             (by_the_output, "You step by the output at x. The step is the rate times the *slope*."),
             (stepping(divided), "You divide by the rate. The step is the rate times the slope."),
             (
@@ -740,6 +830,24 @@ EXERCISES = (
             ),
             (cleared_before, "x is right. But its slope is still there afterwards: clear it after the step."),
             (stepping(without_rate), "The step is the rate times the slope: you left out the rate."),
+            *(
+                (stepping(put_at(how)), f"You put x at {what}, wherever it was. A step is counted from where x is.")
+                for how, what in (
+                    (lambda x, rate: rate * x.grad, "the rate times the slope"),
+                    (lambda x, rate: x.grad, "its slope"),
+                    (lambda x, rate: -x.grad, "minus its slope"),
+                )
+            ),
+        ),
+        properties=(
+            Property(
+                two_steps,
+                lambda did: (
+                    "one step" not in did.shown
+                    or not any(abs(did.result["x"] - 4 * 0.8**steps) < 1e-4 for steps in range(2, 20))
+                ),
+                "You take more than one step. The loop belongs to those who call the function.",
+            ),
         ),
         hints=(
             "Three things happen: ask for the slope, turn the knob, clear the slope.",
@@ -809,7 +917,7 @@ EXERCISES = (
         properties=(
             Property(
                 until_it_rises,
-                lambda did: len(did.result) == len(did.expected),
+                lambda did: len(did.result) >= len(did.expected),
                 "The start and the position after each of `steps` steps: do not end the walk early. Ask why it climbs.",
             ),
             Property(
@@ -817,6 +925,17 @@ EXERCISES = (
                 lambda did: not isinstance(did.result[1], float) or abs(did.result[1] - did.expected[1]) < 1e-4,
                 "Not even the first step is right now. It is `rate` times the slope, as it was: what goes wrong comes"
                 " after it.",
+            ),
+            Property(
+                lambda f, start, rate, steps: walked(f, start, rate, steps + 1),
+                lambda did: len(did.result) <= len(did.expected),
+                "Too many positions: the start, and one after each of `steps` steps.",
+            ),
+            Property(
+                cleared_every_other_time,
+                first_step_alone,
+                "The first step is right, and a later one is not. It should be `rate` times the slope of its own "
+                "round, with nothing left in x.grad from before.",
             ),
         ),
         hints=(
@@ -883,6 +1002,18 @@ EXERCISES = (
             ),
             (fitting(by_bends_slope), "You turn height by the slope of bend. Each knob has its own .grad."),
             (with_three_knobs, "You turn a third knob, a tilt, and it takes over some of the work of the other two."),
+            *(
+                (
+                    knob_by_knob(first),
+                    f"You turn {first} first, and ask for the slope of the other where {first} is by then. Ask for both"
+                    " slopes, and then turn both.",
+                )
+                for first in ("bend", "height")
+            ),
+            (
+                lambda xs, ys, rate, steps: fitted(xs, ys, rate, steps - 1),
+                "You take one step too few: `range(steps)` gives `steps` rounds already.",
+            ),
             (one_step_more, "You take one step too many: `range(steps)` gives `steps` rounds, since it begins at 0."),
             (at_the_lessons_rate, "You walk at the lesson's rate of 0.05. Here it is given: `rate`."),
             (after_one_round, "The walk ends after its first step. Is `return` inside the loop?"),
@@ -909,6 +1040,24 @@ EXERCISES = (
             ),
             (as_a_line, "You fit a line: multiply bend by x**2."),
             (lambda *a: fitted(*a)[::-1], "The two are in the opposite order: first bend, then height."),
+        ),
+        properties=(
+            Property(
+                on_another_loss(as_asked, begin=0.1),
+                lambda did: "1 step" not in did.shown or wrong_of_two(did) != 2,
+                "Not even the first step is right. Both knobs begin at 0, and are turned by the rate times the slope of"
+                " the loss, which is the mean of (bend * x**2 + height - y)**2.",
+            ),
+            Property(
+                fitting(height_half),
+                lambda did: "1 step" not in did.shown or wrong_of_two(did) != 1,
+                "After the first step one knob is where it should be, and the other is not.",
+            ),
+            Property(
+                cleared_in_every_second_round,
+                lambda did: "5 steps" not in did.shown or not wrong_of_two(did),
+                "After some steps the knobs are not where they should be. What is different from the second step on?",
+            ),
         ),
         hints=(
             "It is the loop of the lesson's last part, with another formula for the line.",

@@ -7,6 +7,7 @@ from typing import Any
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.sources import calls
 
 # 6.2
 
@@ -220,6 +221,22 @@ def at_a_knob(limit: Callable, weights: list[float], most: float) -> engine.Tens
     return x.grad
 
 
+def three_times(limit: Callable, weights: list[float], most: float) -> engine.Tensor:
+    x = engine.zeros(len(weights)).requires_grad_()
+    limit(x, most)
+    for _ in range(3):
+        (x * engine.tensor(weights)).sum().backward()
+    return x.grad
+
+
+def once_alone(h: engine.Tensor, most: float) -> None:
+    def limited(arriving: engine.Tensor) -> engine.Tensor:
+        handle.remove()
+        return arriving.clamp(-most, most)
+
+    handle = h.register_hook(limited)
+
+
 def beside_another(limit: Callable, most: float) -> list[Any]:
     x, y = engine.zeros(2).requires_grad_(), engine.zeros(2).requires_grad_()
     other = 2 * y
@@ -235,6 +252,8 @@ def limit_trial(limit: Callable) -> Iterator[tuple]:
     yield "limit(x, 2.0), loss = (x * [1, -1, -7]).sum(): x.grad", at_a_knob, limit, [1.0, -1.0, -7.0], 2.0
     shown = "other = 2 * y, h = 2 * x, limit(h, 1.0), loss = (10 * (h + other)).sum(): x.grad and y.grad"
     yield shown, beside_another, limit, 1.0
+    shown = "limit(x, 1.0), and (x * [0.5, -4]).sum().backward() three times: x.grad"
+    yield shown, three_times, limit, [0.5, -4.0], 1.0
 
 
 def limit_more(limit: Callable) -> Iterator[tuple]:
@@ -449,6 +468,7 @@ EXERCISES = (
             "d": "d was asked, even if only after it was made; and no operation made it since.",
             "e": "For e, random numbers were asked and then multiplied. The leaf is another tensor, without a name.",
             "f": "f was multiplied first, and asked then: no operation made it *since it was asked to take notes*.",
+            "loss": "loss came out of a sum of something that takes notes: it is a result.",
             "g": "g has the numbers of b, but it was cut off: it takes no notes, so nothing arrives.",
         },
         understood="A leaf has no note behind it; and only leaves that were asked to take notes get a .grad.",
@@ -711,12 +731,16 @@ EXERCISES = (
                 "What arrives is multiplied by `most`. It should be limited.",
             ),
             (
-                hook(only_if_one_is_above),
-                "It limits only if one number is above `most`. Here one is below `-most`, and none is above.",
+                hook(lambda arriving, most: arriving / most),
+                "What arrives is divided by `most`. It should be limited.",
             ),
             (
-                gone_back_at_once,
-                "`limit` must not call `backward()`: it only gets everything ready, so that a later one is limited.",
+                once_alone,
+                "The first time it is limited, and after that it is not. A hook that is to stay must not be removed.",
+            ),
+            (
+                hook(only_if_one_is_above),
+                "It limits only if one number is above `most`. Here one is below `-most`, and none is above.",
             ),
             (at_the_end, "This kind of hook is for knobs alone, and comes after the adding. `h` may be a result."),
         ),
@@ -728,8 +752,13 @@ EXERCISES = (
                 "the gradient comes by?",
             ),
             Property(
+                gone_back_at_once,
+                lambda did: not (did.error == "RuntimeError" and calls(did.source, "backward")),
+                "`limit` must not call `backward()`: it only gets everything ready, so that a later one is limited.",
+            ),
+            Property(
                 hook(lambda arriving, most: arriving.clamp(-most, most).sum()),
-                lambda did: did.error != "RuntimeError",
+                lambda did: did.error != "RuntimeError" or calls(did.source, "backward"),
                 "The hook must be at `h` itself, which takes notes; and what it returns must have the shape of what "
                 "arrived.",
             ),
@@ -796,7 +825,7 @@ EXERCISES = (
             ),
             Property(
                 lambda y: [node.name() for node in nodes(y)],
-                lambda did: "str" not in did.result and "int" not in did.result,
+                lambda did: not {"str", "int", "float", "list"} & set(did.result),
                 "There are names or numbers in it. The tensors themselves are asked for.",
             ),
             Property(

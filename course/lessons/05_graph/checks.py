@@ -179,6 +179,10 @@ def longest_path(node):
     return longest[node]
 
 
+def longest_path_of_all(node):
+    return 1 + max((longest_path_of_all(parent) for parent, _ in node.next_functions if parent), default=0)
+
+
 def the_first_edge_alone(node):
     length = 1
     while node.next_functions and (node := node.next_functions[0][0]) is not None:
@@ -292,6 +296,12 @@ def with_one(node, arriving):
 def ones_plus(node, arriving):
     passed_on = node(engine.tensor(1.0))
     return tuple(part + arriving for part in passed_on if part is not None)
+
+
+def slopes_plus(node, arriving):
+    passed_on = node(engine.tensor(1.0))
+    passed_on = passed_on if isinstance(passed_on, tuple) else (passed_on,)
+    return tuple(part if part is None else part + arriving for part in passed_on)
 
 
 def plus_equals(found, leaf, arriving):
@@ -458,6 +468,10 @@ def once_more(each_node_once):
     yield "", visited_once, each_node_once, root, leaves
 
 
+def ends_of(root):
+    return [node for node in nodes_of(root) if hasattr(node, "variable")]
+
+
 def edges_of(node, arriving):
     """What a node passes on, and where to."""
     passed_on = node(arriving)
@@ -592,7 +606,7 @@ def asked_at_the_end(found, leaf, arriving):
 
 
 def ones_everywhere(root):
-    return {node.variable: engine.tensor(1.0) for node in nodes_of(root) if hasattr(node, "variable")}
+    return {node.variable: engine.tensor(1.0) for node in ends_of(root)}
 
 
 def until_the_first_leaf(root):
@@ -699,6 +713,10 @@ EXERCISES = (
             (
                 longest_path,
                 "That is how many nodes the longest path has. Those on the other paths count too.",
+            ),
+            (
+                longest_path_of_all,
+                "You take the longest path of all, and count its nodes. Those on the other paths count too.",
             ),
             (the_first_edge_alone, "You followed one edge of each node. Each entry of next_functions leads further."),
             (
@@ -846,6 +864,10 @@ EXERCISES = (
                 "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there: "
                 "`return`.",
             ),
+            (
+                at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) + part})),
+                "Each sum begins with 1. Before anything has arrived, there is 0.",
+            ),
             (at_the_leaves(the_first_twice), "What arrives first is counted twice. Before that, there is 0."),
             (at_the_leaves(into_grad), "What arrives is asked for in `found`. Leave the .grad of the leaves alone."),
             (
@@ -859,6 +881,10 @@ EXERCISES = (
             (
                 at_the_leaves(added, lambda node, arriving: ones_plus(node, arriving)),
                 "Along a path you multiply. You add what arrives to the node's own slope.",
+            ),
+            (
+                at_the_leaves(added, slopes_plus),
+                "Along a path you multiply. You add what arrives to each of the node's own slopes.",
             ),
             (
                 going_on_with(lambda part, arriving: arriving),
@@ -957,6 +983,16 @@ EXERCISES = (
             (
                 in_turn(first_come),
                 "You take the node that has waited longest. More may still come to it. Which node gets nothing more?",
+            ),
+            (
+                lambda root: {node.variable: node.variable.grad for node in ends_of(root)},
+                "Nothing has arrived in the `.grad` of a leaf, since nobody has called backward(). Find what arrives "
+                "there yourself, by asking the nodes.",
+            ),
+            (
+                lambda root: {node.variable: 1.0 for node in ends_of(root)},
+                "You found the leaves. But each of them has a plain 1, whatever the nodes pass on: ask each node with "
+                "what has arrived there.",
             ),
             (by_the_ends, "The keys are the AccumulateGrad nodes. The leaf that belongs to one is `node.variable`."),
         ),

@@ -170,7 +170,7 @@ def as_meant(got: Plain | Raised, expected: Plain | Raised) -> Plain | Raised:
     """A list of entries as it was meant, where nothing but the way of writing differs: that is no mistake.
 
     A shape in quotes, "Error" for "error", a dtype or "torch.float32" for its name, a tensor with one number for the
-    number, a tensor with as many numbers for their list, 8.0 for a count of 8 (a division gives that).
+    number, a tensor with as many numbers for their list (or lists), 8.0 for a count of 8 (a division gives that).
     """
     if not isinstance(got, Plain) or not isinstance(expected, Plain) or expected.kind != "list":
         return got
@@ -179,6 +179,13 @@ def as_meant(got: Plain | Raised, expected: Plain | Raised) -> Plain | Raised:
     numbers = kinds <= {"int", "float"}
     if got.kind in ("tensor", "array") and numbers and got.value.shape == (len(expected.value),):
         got = Plain("list", [plain(number) for number in got.value.tolist()], got.text)
+    rows = expected.value if kinds == {"list"} else []
+    if (
+        got.kind in ("tensor", "array")
+        and rows
+        and all(part.kind in ("int", "float") for row in rows for part in row.value)
+    ):
+        got = plain(got.value.tolist())._replace(text=got.text)
     if got.kind != "list":
         return got
     entries = []

@@ -114,6 +114,19 @@ def test_numbers_may_still_be_in_their_box(attempt, right):
     assert (judge.judge(value((7.0, 2.0)), attempt).state == judge.CORRECT) == right
 
 
+@pytest.mark.parametrize(
+    ("attempt", "right"),
+    [
+        (engine.tensor([[3.0, 2.0], [1.0, 1.0]]), True),
+        (np.array([[3, 2], [1, 1]]), True),
+        (engine.tensor([[3.0, 1.0], [2.0, 1.0]]), False),
+        (engine.tensor([3.0, 2.0, 1.0, 1.0]), False),
+    ],
+)
+def test_a_list_of_rows_may_be_a_table(attempt, right):
+    assert (judge.judge(value(((3.0, 2.0), (1.0, 1.0))), attempt).state == judge.CORRECT) == right
+
+
 def test_of_which_kind_an_entry_is_is_not_given_away():
     mixed = value(((3, 4), "error", (4, 4)))
     assert said(mixed, ("error", "error", (4, 4))) == "Entry 1 is not right."

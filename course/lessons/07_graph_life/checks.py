@@ -181,6 +181,21 @@ def by_share(
     return gradient_in_parts
 
 
+def one_of_each(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    w.grad = None
+    for x, y in zip(xs[::size], ys[::size], strict=True):
+        ((w * x - y) ** 2 / len(xs)).backward()
+    return w.grad
+
+
+def overlapping(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    w.grad = None
+    for first in range(0, len(xs), size):
+        x, y = xs[first : first + size + 1], ys[first : first + size + 1]
+        (((w * x - y) ** 2).sum() / len(xs)).backward()
+    return w.grad
+
+
 def first_part_alone(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
     w.grad = None
     (((w * xs[:size] - ys[:size]) ** 2).sum() / len(xs)).backward()
@@ -459,6 +474,14 @@ EXERCISES = (
         trial=mean_trial,
         hidden=mean_more,
         wrong=(
+            (
+                lambda losses, w: one_each(losses, w)[-1] / len(losses),
+                "That is the last gradient alone, divided by how many there are: is w.grad cleared before each?",
+            ),
+            (
+                lambda losses, w: sum(one_each(losses, w)) / 2,
+                "Right for two losses. Divide by how many there are.",
+            ),
             (summed, "That is the sum of the gradients, and not their mean."),
             (
                 lambda losses, w: engine.stack(one_each(losses, w)).mean(),
@@ -555,6 +578,18 @@ EXERCISES = (
         trial=parts_trial,
         hidden=parts_more,
         wrong=(
+            (
+                by_share(lambda part, size, n: 2 * part / n),
+                "Twice what it should be: `backward()` twice for each part, or a part that comes by twice.",
+            ),
+            (
+                one_of_each,
+                "`xs[first]` is one example, the first of its part. A whole part is `xs[first : first + size]`.",
+            ),
+            (
+                overlapping,
+                "The parts overlap: the end of a slice is not included, so `first : first + size` is `size` examples.",
+            ),
             (
                 by_share(lambda part, size, n: 1 / -(-n // size)),
                 "That is right if all parts are equally long. The last one is shorter here, and counts too much.",
@@ -772,6 +807,14 @@ EXERCISES = (
         trial=shares_trial,
         hidden=shares_more,
         wrong=(
+            (
+                divided_by(lambda scores: scores.exp().norm()),
+                "Divided by the length of e: the squares of the shares add up to 1, and not the shares.",
+            ),
+            (
+                lambda scores: scores**2 / (scores**2).sum(),
+                "Those are shares of the squares. Of each score take `exp`.",
+            ),
             (
                 without_notes,
                 "What exp remembers is still written over: `/=` and `div_` do that, inside of `no_grad` too.",

@@ -111,6 +111,21 @@ def of_the_answers(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> f
         return ((predict(ys) - ys) ** 2).mean().item()
 
 
+def picked(of: Callable) -> Callable:
+    def examine(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+        with engine.no_grad():
+            return of((predict(xs) - ys) ** 2).item()
+
+    return examine
+
+
+def swallowed(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    try:
+        return by_hand(predict, xs, ys)
+    except ZeroDivisionError:
+        return math.inf
+
+
 def summed(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
     with engine.no_grad():
         return ((predict(xs) - ys) ** 2).sum().item()
@@ -132,7 +147,7 @@ def walked(best_of_walk: Callable, start: list[float], widths: list[float]) -> l
 
 def best_trial(best_of_walk: Callable) -> Iterator[tuple]:
     what = "what it returns, and whether that takes notes"
-    for widths in ([0.25, 0.25, 1.5, 0.1], [0.5, 0.1], [2.0, 0.25, 0.25, 1.5]):
+    for widths in ([0.25, 0.25, 1.5, 0.1], [0.5, 0.1], [2.0, 0.25, 0.25, 1.5], [0.25, 0.25, 0.25]):
         yield f"w = [4., 2.], widths = {widths}: {what}", walked, best_of_walk, [4.0, 2.0], widths
 
 
@@ -165,6 +180,10 @@ def by_formula(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
         found.append(factor)
         factor *= 1 - 2 * width
     return w.detach() * min(found, key=abs)
+
+
+def final_too(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    return by_formula(w, [*widths, 0.0])
 
 
 def after_the_step(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
@@ -549,6 +568,20 @@ EXERCISES = (
         trial=examine_trial,
         hidden=examine_more,
         wrong=(
+            (
+                picked(lambda squares: squares.max()),
+                "That is the largest of the squared distances. The mean is asked for.",
+            ),
+            (
+                picked(lambda squares: squares.median()),
+                "That is the one in the middle, the median. The mean is asked for.",
+            ),
+            (picked(lambda squares: squares.mean() / 2), "That is half of the mean. All of it is asked for."),
+            (
+                swallowed,
+                "predict stopped with an error, and your function said nothing of it. Let errors through: a `with` "
+                "block does.",
+            ),
             (without_parentheses, "The parentheses are missing: `with engine.no_grad():`."),
             (
                 never_on_again,
@@ -615,6 +648,10 @@ EXERCISES = (
         trial=best_trial,
         hidden=best_more,
         wrong=(
+            (
+                final_too,
+                "That is w after the last step. There is no round any more to which it belongs.",
+            ),
             (last_one, "What you keep shares its memory with w, and w goes on changing: it shows the last one."),
             (
                 kept_as(lambda w: w),

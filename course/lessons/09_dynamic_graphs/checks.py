@@ -50,11 +50,12 @@ def reading(
     carried: Callable = lambda state: state,
     joined: Callable = engine.stack,
     first: bool = False,
+    begin: Callable = lambda numbers: engine.tensor(0.0),
 ) -> Callable:
-    """`states`, with another step, another way to carry the state on, or another way to join them."""
+    """`states`, with another step, another beginning, or another way to carry the state on or to join them."""
 
     def states(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> Any:
-        state = engine.tensor(0.0)
+        state = begin(numbers)
         found = [state] if first else []
         for number in numbers:
             state = step(state, number, keep, take)
@@ -63,6 +64,13 @@ def reading(
         return joined(found)
 
     return states
+
+
+def running_sums(states: engine.Tensor) -> engine.Tensor:
+    found: list[engine.Tensor] = []
+    for state in states:
+        found.append(sum(found) + state)
+    return engine.stack(found)
 
 
 def begun_with_the_first(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> engine.Tensor:
@@ -358,6 +366,18 @@ EXERCISES = (
         hidden=states_more,
         wrong=(
             (
+                reading(begin=lambda numbers: engine.tensor(1.0)),
+                "The state begins at 1. It begins at 0.",
+            ),
+            (
+                reading(begin=lambda numbers: numbers[0]),
+                "The state begins at the first number, which then comes in twice. It begins at 0.",
+            ),
+            (
+                lambda numbers, keep, take: running_sums(reading()(numbers, keep, take)),
+                "You add the states up. Each state is on its own.",
+            ),
+            (
                 reading(joined=lambda found: engine.tensor([state.item() for state in found])),
                 "The states are right, but they have no past. Numbers that were taken out of their boxes (`item()`, "
                 "`engine.tensor([...])`) have none, and neither has what is computed under `no_grad`.",
@@ -604,6 +624,15 @@ EXERCISES = (
         trial=formula_trial,
         hidden=formula_more,
         wrong=(
+            (
+                computing(by_python, leaf=lambda side: engine.tensor(number_of(side), requires_grad=True)),
+                "The value is right, but you make new leaves of the numbers: no gradient gets back to the tensors that "
+                "were given. Let them into the result as they are.",
+            ),
+            (
+                computing(lambda left, right: (left + right) / 2),
+                'For "max" you give the mean of both sides. Give the larger one.',
+            ),
             (
                 computing(as_numbers),
                 "The values are right, but your max takes numbers out of their boxes: no path leads back from there.",

@@ -95,6 +95,12 @@ def by_backward(combine, clear=True, apart=True):
     return jacobian
 
 
+def rowed(f, x, of):
+    x = x.detach().requires_grad_()
+    y = f(x)
+    return engine.stack([engine.autograd.grad(of(y, i), x, retain_graph=True)[0] for i in range(len(y))])
+
+
 def only_once(f, x):
     x = x.detach().requires_grad_()
     y = f(x)
@@ -330,6 +336,12 @@ def no_number(f, x, u):
     return engine.autograd.grad(slopes * u, x)[0]
 
 
+def along_the_gradient(f, x, u):
+    x = x.detach().requires_grad_()
+    (slopes,) = engine.autograd.grad(f(x), x, create_graph=True)
+    return engine.autograd.grad((slopes * slopes).sum(), x)[0]
+
+
 def row_after_row(f, x, u):
     x = x.detach().requires_grad_()
     (slopes,) = engine.autograd.grad(f(x), x, create_graph=True)
@@ -452,6 +464,23 @@ EXERCISES = (
         hidden=table_more,
         wrong=(
             (
+                lambda f, x: rowed(f, x, lambda y, i: y[0]),
+                "Each row is that of the first output. Row i belongs to `y[i]`.",
+            ),
+            (
+                lambda f, x: rowed(f, x, lambda y, i: y[i]).abs(),
+                "The signs are lost. A slope may be below 0.",
+            ),
+            (
+                lambda f, x: rowed(f, x, lambda y, i: y[i]).numpy(),
+                "That is an array of NumPy's. Leave it a tensor.",
+            ),
+            (
+                lambda f, x: rowed(f, x.requires_grad_(), lambda y, i: y[i]),
+                "The table is right. But x takes notes from now on: `requires_grad_` changes x itself. Work on "
+                "`x.detach()`.",
+            ),
+            (
                 by_backward(engine.stack, clear=False),
                 "Each row holds the rows before it too: `.grad` adds up. Clear it, or use `autograd.grad`.",
             ),
@@ -543,6 +572,10 @@ EXERCISES = (
         trial=follow_trial,
         hidden=follow_more,
         wrong=(
+            (
+                lambda f, x, i: engine.func.jacrev(f)(x)[:, i - 1] != 0,
+                "Another input moves. The first one has the number 0.",
+            ),
             (along_all, "You let all inputs move at once. Let only input i move: 1 there, 0 anywhere else."),
             (the_row, "That is row i: which inputs output i follows. A column is asked for."),
             (speeds, "Those are the speeds. Which of them are not 0?"),
@@ -621,6 +654,19 @@ EXERCISES = (
         hidden=curve_more,
         tolerance=1e-3,
         wrong=(
+            (
+                lambda f, x, u: right_curve(f, x, u) * u,
+                "That is H u, multiplied by u once more, place by place. H u itself is asked for.",
+            ),
+            (
+                lambda f, x, u: right_curve(f, x + u, u),
+                "You have gone to x + u. The place is x; u is only the direction.",
+            ),
+            (
+                along_the_gradient,
+                "You go along the gradient itself. The direction is u: `g @ u`, and not `g @ g`.",
+            ),
+            (lambda f, x, u: right_curve(f, x, -u), "The sign is the wrong way round; the rest is right."),
             (
                 lambda f, x, u: engine.func.grad(f)(x) * u,
                 "That multiplies the slopes by u. How do the slopes *change*?",
@@ -713,6 +759,10 @@ EXERCISES = (
         trial=pulls_trial,
         hidden=pulls_more,
         wrong=(
+            (
+                lambda loss, w, xs, ys: each(loss, w, xs, ys).norm(dim=1) / len(xs),
+                "Divided by how many examples there are. Each pulls by itself here.",
+            ),
             (
                 lambda *args: gradients(*args).norm(dim=1),
                 "The right lengths, by a loop over the examples. `vmap` makes it one computation.",

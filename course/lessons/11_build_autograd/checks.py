@@ -2,6 +2,7 @@
 
 import functools
 import sys
+from collections.abc import Iterator
 from itertools import count
 from unittest.mock import patch
 
@@ -264,11 +265,14 @@ def chain(length):
 
 
 NO_VARS = "something else than Vars"
+NO_LIST = "something that can be gone through once, and no list"
 
 
 def order(walk, root):
     """The numbers of what a walk gives, counted from the oldest."""
-    listed = list(walk(root))
+    listed = walk(root)
+    if isinstance(listed, Iterator):
+        return NO_LIST
     if not all(isinstance(v, Var) for v in listed):
         return NO_VARS
     found = [v.number for v in listed]
@@ -711,6 +715,7 @@ def softplus_trial(function):
     x = engine.tensor([-1000.0, 1000.0])
     yield "x.grad at x = [-1000, 1000]", slope_at, function, x, engine.ones(2)
     yield "x is overwritten before backward()", overwritten, function, engine.tensor([-1.0, 0.5])
+    yield "x = [0.1, -3.7] in float64", value_at, function, engine.tensor([0.1, -3.7], dtype=engine.float64)
 
 
 def overwritten(function, x):
@@ -1081,6 +1086,10 @@ EXERCISES = (
         trial=walk_trial,
         hidden=walk_more,
         wrong=(
+            (
+                lambda root: reversed(oldest_first(root)),
+                "`reversed` gives something that can be gone through once. A list is asked for: `list(reversed(...))`.",
+            ),
             (oldest_first, "The oldest first: that is the order in which they were made. `reverse=True`?"),
             (as_met, "You list each Var where you first meet it. It may be met before a newer one that leads to it."),
             (
@@ -1209,6 +1218,16 @@ EXERCISES = (
         hidden=pass_more,
         wrong=(
             (
+                engine_pass(meet=lambda old, new: (old + new) / 2),
+                "Where paths meet you take the mean. The parts are added.",
+            ),
+            (
+                lambda root: in_turns(
+                    root, by_number(root), pairs=lambda v: zip(v.parents[:1], v.rules[:1], strict=True)
+                ),
+                "Only the first parent gets something. Each rule has a parent of its own.",
+            ),
+            (
                 engine_pass(meet=lambda old, new: new),
                 "Where paths meet, the later part takes the place of the earlier one. Add.",
             ),
@@ -1332,6 +1351,10 @@ EXERCISES = (
         trial=softplus_trial,
         hidden=softplus_more,
         wrong=(
+            (
+                function(lambda x: safe(x.float()), chance),
+                "Whatever comes, float32 goes out. Leave x in its dtype: `gradcheck` needs float64.",
+            ),
             (
                 function(lambda x: engine.nn.functional.softplus(x), chance),
                 "You call softplus in order to write softplus. Compute it from exp and log.",

@@ -36,6 +36,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
         parser.add_argument(name, action="append", default=[], metavar="CHECK,...", help=what)
     texts = "tell of numbers in prose, too, that stand in no output (the check `numbers`)"
     parser.add_argument("--texts", action="store_true", help=texts)
+    points = "try exercises with nbgrader's metadata, too: blank, solution, wrong answers (the check `exercises`)"
+    parser.add_argument("--exercises", action="store_true", help=points)
     parser.add_argument("--timeout", type=_positive, default=300, metavar="S", help="seconds a cell may take (300)")
     kernel = "a registered kernel (default: the Python that runs this); a second one is compared with the first"
     parser.add_argument("--kernel", action="append", default=[], metavar="NAME", help=kernel)

@@ -8,6 +8,7 @@ import nbformat
 
 from course.authoring.validation import COULD_NOT_RUN, DIFFERENT, SAME, reporting
 from course.authoring.validation.comparing import HOW
+from course.authoring.validation.exercises import EXERCISES
 from course.authoring.validation.judging import How, Verdict, judge, updated
 from course.authoring.validation.masks import Mask, read
 from course.authoring.validation.table import CHECKS, NAMES, NUMBERS, OUT, OUTPUTS
@@ -57,8 +58,9 @@ def how_of(options: argparse.Namespace) -> How:
         raise Problem(f"There is no check {min(unknown)!r}{aside}. There are {', '.join(names)}.")
     if len(options.kernel) > 2:
         raise Problem("There are two worlds at most: --kernel twice, and no more.")
-    usual = [name for name in names if name != NUMBERS or options.texts]
-    checks = frozenset([*(only or usual), *[NUMBERS] * options.texts]) - frozenset(skip)
+    asked = [NUMBERS] * options.texts + [EXERCISES] * options.exercises
+    usual = [name for name in names if name not in (NUMBERS, EXERCISES)]
+    checks = frozenset([*(only or usual), *asked]) - frozenset(skip)
     kernels, masks = tuple(options.kernel or [None]), read(options.sanitize_with)
     return How(options.timeout, kernels, masks, checks, also, options.first_only)
 
@@ -77,7 +79,11 @@ def rules(masks: tuple[Mask, ...]) -> str:
     """What is masked and how the rest is compared, in words and patterns."""
     masked = [f"masked: {mask.what}\n  {mask.pattern}\n  -> {mask.replacement}" for mask in masks]
     looked = [f"{check.name}: {check.what}" for check in CHECKS]
-    ran = [f"{OUTPUTS}: not what is stored", f"{WORLDS}: not the same in both (--also, --kernel twice)"]
+    ran = [
+        f"{OUTPUTS}: not what is stored",
+        f"{EXERCISES}: nbgrader's points for blank, right and wrong answers; answers given away (--exercises)",
+        f"{WORLDS}: not the same in both (--also, --kernel twice)",
+    ]
     return "\n".join([*masked, HOW, *ran, *looked])
 
 

@@ -13,12 +13,14 @@ from nbformat import NotebookNode
 from nbval.plugin import find_comment_markers, find_metadata_tags
 
 from course.authoring.validation.comparing import differences
+from course.authoring.validation.exercises import EXERCISES, Trial, contract, graded
 from course.authoring.validation.masks import Mask
 from course.authoring.validation.named import filled, numbers_of, roles
 from course.authoring.validation.running import Run, run
 from course.authoring.validation.sources import Source, TextLine
 from course.authoring.validation.table import CHECKS, OUTPUTS
 from course.authoring.validation.worlds import WORLDS, Line, between, missing, with_line
+from course.base.environment import Problem
 
 
 class How(NamedTuple):
@@ -90,12 +92,15 @@ def judge(path: Path, how: How) -> Verdict:
                 if at is not None and not isinstance(at, TextLine):
                     place = places[at]
                 verdict.findings.append(Finding(*place, says, check.name, at))
-    if {OUTPUTS, WORLDS} & how.checks:
+    if {OUTPUTS, WORLDS, EXERCISES} & how.checks:
         language = stored.metadata.get("kernelspec", {}).get("language", "python")
         if how.kernels[0] is None and language != "python":
             verdict.broken = f"its language is {language}: say which kernel, by --kernel"
         else:
-            _run(stored, how, verdict, places)
+            if {OUTPUTS, WORLDS} & how.checks:
+                _run(stored, how, verdict, places)
+            if EXERCISES in how.checks and graded(stored):
+                _try_exercises(stored, how, verdict, places)
             if WORLDS in how.checks and not verdict.broken:
                 _run_again(stored, how, verdict, places)
     return verdict
@@ -121,6 +126,15 @@ def _run(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[st
                 wrong = differences(cell.outputs, done.notebook.cells[index].outputs, how.masks)
                 verdict.differing += [index] * bool(wrong)
             verdict.findings += [Finding(*place, says, at=index) for says in wrong]
+
+
+def _try_exercises(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[str, int | None]]) -> None:
+    try:
+        for at, says in contract(stored, Trial(verdict.path, how.timeout, how.kernels[0])):
+            place = places[at] if at is not None else ("the notebook", None)
+            verdict.findings.append(Finding(*place, says, EXERCISES, at))
+    except Problem as problem:
+        verdict.broken = str(problem)
 
 
 def _run_again(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[str, int | None]]) -> None:

@@ -57,6 +57,7 @@ class Notebook(pytest.File):
     judged: Verdict | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
+        from course.authoring.validation.exercises import EXERCISES
         from course.authoring.validation.judging import FAULTS, read
         from course.authoring.validation.table import CHECKS, OUTPUTS
         from course.authoring.validation.worlds import WORLDS
@@ -69,6 +70,8 @@ class Notebook(pytest.File):
         for check in CHECKS:
             if check.name in how.checks:
                 yield Item.from_parent(self, name=check.name, checks=(check.name,))
+        if EXERCISES in how.checks:
+            yield Item.from_parent(self, name=EXERCISES, checks=(EXERCISES,))
         if {OUTPUTS, WORLDS} & how.checks:
             code = [place for place, kind in enumerate(kinds) if kind == "code"]
             for number, place in enumerate(code, start=1):

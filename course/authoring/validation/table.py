@@ -1,5 +1,6 @@
 """Which checks there are."""
 
+from course.authoring.validation.exercises import EXERCISES
 from course.authoring.validation.sources import SOURCES, Check
 from course.authoring.validation.texts import as_shown, numbers_shown
 
@@ -11,4 +12,4 @@ CHECKS = (
     Check(OUT, "numbers that name their output, and are not what it shows", as_shown),
     Check(NUMBERS, "numbers in prose that stand in no output (--texts)", numbers_shown),
 )
-NAMES = (OUTPUTS, *(check.name for check in CHECKS))
+NAMES = (OUTPUTS, EXERCISES, *(check.name for check in CHECKS))

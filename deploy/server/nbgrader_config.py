@@ -7,12 +7,19 @@ import re
 import stat
 from pathlib import Path
 
-from nbgrader.exchange.default import ExchangeCollect
+from nbgrader.exchange.default import ExchangeCollect, ExchangeSubmit
 
 MOST_FILES, MOST_BYTES = 20, 5_000_000
 SHOWN = ("username", "timestamp", "filename")
 NOTEBOOK = re.compile(r"[\w(][\w ().,@+-]*\.ipynb")
-CLOCK = datetime.timedelta(minutes=2)  # what a claimed time may be before that of the file system
+CLOCK = datetime.timedelta(minutes=2)  # how far a claimed time may be from that of the file system
+
+
+class Submit(ExchangeSubmit):
+    """Leaves a submission to its owner alone to change: nbgrader lets everybody who knows its name."""
+
+    def set_perms(self, dest, fileperms, dirperms):
+        super().set_perms(dest, fileperms & ~0o022, dirperms & ~0o022)
 
 
 class Collect(ExchangeCollect):
@@ -21,7 +28,7 @@ class Collect(ExchangeCollect):
     def _path_to_record(self, path):
         record, about = super()._path_to_record(path), os.lstat(path)
         came = datetime.datetime.fromtimestamp(about.st_ctime, datetime.UTC).replace(tzinfo=None)
-        if came - record["timestamp"] > CLOCK:
+        if abs(came - record["timestamp"]) > CLOCK:
             record["timestamp"] = came
         try:
             record["username"] = pwd.getpwuid(about.st_uid).pw_name
@@ -64,3 +71,4 @@ c.CourseDirectory.max_file_size = MOST_BYTES // 1000
 c.CourseDirectory.max_dir_size = MOST_FILES * MOST_BYTES // 1000
 c.Exchange.root = str(Path(__file__).resolve().parents[1] / "exchange")
 c.ExchangeFactory.collect = Collect
+c.ExchangeFactory.submit = Submit

@@ -101,6 +101,17 @@ def mean_of_examples(model, loss_fn, optimizer, batches):
     return total / seen
 
 
+def over_batches(model, loss_fn, optimizer, batches):
+    """A sum over examples, divided by the number of batches."""
+    batches = list(batches)
+    return mean_of_examples(model, loss_fn, optimizer, batches) * sum(len(x) for x, _ in batches) / len(batches)
+
+
+def without_training(model, loss_fn, optimizer, batches):
+    with engine.no_grad():
+        return sum(loss_fn(model(x), y).item() for x, y in batches) / len(batches)
+
+
 # 15.2
 
 
@@ -198,6 +209,21 @@ def one_sum(model, loss_fn, optimizer, x, y):
     parts = zip(x.split(16), y.split(16), strict=True)
     sum(loss_fn(model(part_x), part_y) * len(part_x) / len(x) for part_x, part_y in parts).backward()
     optimizer.step()
+
+
+def step_after_each(model, loss_fn, optimizer, x, y):
+    """Each part is a batch of its own."""
+    for part_x, part_y in zip(x.split(16), y.split(16), strict=True):
+        optimizer.zero_grad()
+        (loss_fn(model(part_x), part_y) * (len(part_x) / len(x))).backward()
+        optimizer.step()
+
+
+def unweighted_step_after_each(model, loss_fn, optimizer, x, y):
+    for part_x, part_y in zip(x.split(16), y.split(16), strict=True):
+        optimizer.zero_grad()
+        loss_fn(model(part_x), part_y).backward()
+        optimizer.step()
 
 
 def in_parts(weight, step_each=False, clear_each=False):
@@ -371,6 +397,16 @@ EXERCISES = (
                 "No graph is kept. But what is given back must be a Python number: `.item()`.",
             ),
             (
+                without_training,
+                "Nothing is learned any more: with `no_grad` around the loss there is no way back. The step was right; "
+                "it is the *sum* that keeps the graphs.",
+            ),
+            (
+                over_batches,
+                "Each loss is multiplied by its number of examples, and the sum is divided by the number of batches. "
+                "Asked for is the plain mean of the batches' losses.",
+            ),
+            (
                 mean_of_examples,
                 "The mean over the *examples*, and often the better one. Asked for is the mean of the batches' losses.",
             ),
@@ -431,6 +467,19 @@ EXERCISES = (
             (
                 in_parts(lambda part, all, parts: part / all, step_each=True),
                 "A step after each part. There should be one step, when everything has been added up.",
+            ),
+            (
+                step_after_each,
+                "Every part is cleared, and has a step of its own. There should be one step, at the end.",
+            ),
+            (
+                unweighted_step_after_each,
+                "That is ordinary training on small batches: a step for each part. One step is wanted, that of the "
+                "whole batch.",
+            ),
+            (
+                in_parts(lambda part, all, parts: part),
+                "Times its length, each mean is a sum. Divide by how many examples there are in all.",
             ),
             (
                 in_parts(lambda part, all, parts: part / all, clear_each=True),

@@ -36,6 +36,8 @@ def gradients_trial(scaled):
     yield f"there is something in .grad already: {what}", gradients, scaled, [2.0, 4.0], 8.0, (0.0, 0.0), True
     for which, alone in (("first", (100.0, 0.0)), ("second", (0.0, 100.0))):
         yield f"only the {which} gradient overflows: {what}", gradients, scaled, [0.5, 0.25], 65536.0, alone
+    below = (0.0, -100.0)
+    yield f"one gradient overflows to minus infinity: {what}", gradients, scaled, [0.5, 0.25], 65536.0, below
 
 
 def gradients_more(scaled):
@@ -55,6 +57,7 @@ CHECKS = {
     False: lambda found: True,
     "inf": lambda found: not any(g.isinf().any() for g in found),
     "nan": lambda found: not any(g.isnan().any() for g in found),
+    "above": lambda found: not any((g == inf).any() or g.isnan().any() for g in found),
     "first": lambda found: finite(found[:1]),
     "last": lambda found: finite(found[-1:]),
     "any tensor": lambda found: any(g.isfinite().all() for g in found),
@@ -437,6 +440,10 @@ EXERCISES = (
                 "`inf` is found. `nan` is not finite either.",
             ),
             (
+                by_hand(check="above"),
+                "`-inf` has overflowed, too, at the other end. `g.isfinite().all()` asks for both, and for `nan`.",
+            ),
+            (
                 by_hand(check="first"),
                 "Only the first gradient is looked at. Any of them may have overflowed.",
             ),
@@ -617,6 +624,16 @@ EXERCISES = (
             (
                 stepping(lambda scaler, loss: loss.backward()),
                 "The loss is not scaled at all, so the scaler has no scale by which it could divide.",
+            ),
+            (
+                stepping(
+                    lambda scaler, loss: loss.backward(),
+                    lambda scaler, optimizer: optimizer.step(),
+                    update=False,
+                    cast=engine.bfloat16,
+                ),
+                "With `bfloat16` this would learn without a scaler. But here it stays `float16`, and it is the use "
+                "of the scaler that is to be repaired.",
             ),
             (
                 stepping(scaled_backward, cast=engine.bfloat16),

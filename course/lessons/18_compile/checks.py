@@ -84,6 +84,16 @@ def one_step_back(program, result):
     return [step for step in program if step[0] == result or step[0] in takes]
 
 
+def from_the_top(program, result):
+    """What `reached` does, in the direction in which nothing is wanted yet."""
+    wanted, kept = {result}, []
+    for step in program:
+        if step[0] in wanted:
+            kept.append(step)
+            wanted.update(step[2])
+    return kept
+
+
 def up_to(program, result):
     names = [name for name, _, _ in program]
     return program[: names.index(result) + 1]
@@ -116,6 +126,12 @@ def joined_trial(joined):
 def joined_more(joined):
     both = [(f"{side}{n}", "neg", (f"{side}{n - 1}" if n else "x",)) for n in range(6) for side in "lr"]
     yield "", joined, [*both, ("s", "sub", ("l5", "r5"))]
+
+
+def the_later_one(program):
+    """Of two that are the same the last one stays."""
+    last = {step[1:]: step[0] for step in program}
+    return [step for step in program if last[step[1:]] == step[0]]
 
 
 def joining(key, renamed=True, follow=True):
@@ -254,6 +270,7 @@ EXERCISES = (
         answer=(6, 5, 4, 1),
         wrong=(
             ((5, 4, 3, 1), "The sum is missing everywhere: it is a step, too."),
+            ((6, 1, 1, 1), "Those are how many steps *go* in a pass. Asked for are those that are left after it."),
             ((4, 4, 4, 1), "The capture writes down everything, also what is in vain. What goes, goes afterwards."),
         ),
         entries={
@@ -295,6 +312,11 @@ EXERCISES = (
         wrong=(
             (once_used, "You keep what some step takes, even if nobody needs *that* step. Begin at the result."),
             (one_step_back, "That is the result and what it takes. What do *those* take?"),
+            (
+                from_the_top,
+                "Only the result's own step is there. From the first step on, nobody has asked yet for what stands "
+                "*above* the result: go through the program from its end.",
+            ),
             (up_to, "Those are all steps before the result, whether it needs them or not."),
             (
                 lambda program, result: reached(program, result)[::-1],
@@ -338,6 +360,10 @@ EXERCISES = (
             (
                 joining(lambda does, takes: (does, takes), follow=False),
                 "When `c` is `a`, `tanh(c)` is `tanh(a)`: first put the new names in, then look whether it is known.",
+            ),
+            (
+                the_later_one,
+                "Of two steps that are the same the *earlier* one stays, and the later ones take its name.",
             ),
             (joining(lambda does, takes: does), "The same operation with other inputs is another step."),
             (joining(lambda does, takes: takes), "The same inputs with another operation are another step."),
@@ -387,6 +413,12 @@ EXERCISES = (
             (
                 lambda steps, x, size: sum(through(steps, piece).mean() for piece in x.split(size)) / len(x),
                 "You add up the pieces' means, and divide by how many numbers there are. Add up their sums.",
+            ),
+            (
+                lambda steps, x, size: (
+                    sum(through(steps, piece).sum() / size for piece in x.split(size)) / (len(x) // size)
+                ),
+                "You divide by `size` for each piece, as if all were full. Add up sums, and divide once, by `len(x)`.",
             ),
             (
                 lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)) / size,

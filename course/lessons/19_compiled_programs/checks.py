@@ -42,6 +42,15 @@ def one_more_copy(compiled, x, steps):
     return [engine.compile(compiled.function)(x, 1 / step) for step in range(1, steps + 1)]
 
 
+def divided_after(compiled, x, steps):
+    return [compiled(x, 1.0) / step for step in range(1, steps + 1)]
+
+
+def for_many_sizes(compiled, x, steps):
+    again = engine.compile(compiled, dynamic=True)
+    return [again(x, 1 / step) for step in range(1, steps + 1)]
+
+
 def into_x(compiled, x, steps):
     return [compiled(x * (1 / step), 1.0) for step in range(1, steps + 1)]
 
@@ -185,6 +194,18 @@ def results_kept(capture):
     return call
 
 
+def kept_and_not_called(capture):
+    captures = {}
+
+    def call(x):
+        kind = tuple(x.shape), x.dtype
+        if kind not in captures:
+            captures[kind] = capture(x)
+        return captures[kind]
+
+    return call
+
+
 def the_last_one(capture):
     last = [None, None]
 
@@ -252,6 +273,23 @@ EXERCISES = (
                 "The factor that arrives is a plain number (`item()` makes one, too). A capture holds for one alone.",
             ),
             (
+                calling(lambda step: engine.tensor(1 // step)),
+                "`1 // step` is a whole number: 1, and then 0 in every step. A factor is `1 / step`.",
+            ),
+            (
+                divided_after,
+                "You divide the *result* by the step, and the factor is always 1. `tanh(x / 2)` is not `tanh(x) / 2`: "
+                "give the function its factor.",
+            ),
+            (
+                lambda compiled, x, steps: run(compiled, x, steps - 1),
+                "One result is missing: there are `steps` of them, and `range(1, steps)` ends before `steps`.",
+            ),
+            (
+                for_many_sizes,
+                "`dynamic=True` is about sizes. A plain number is guarded all the same; and `compiled` is compiled.",
+            ),
+            (
                 into_x,
                 "You multiplied `x` instead of giving the factor. What the function does with both is its own affair: "
                 "give it both.",
@@ -307,6 +345,18 @@ EXERCISES = (
                 "It is one graph. But small tensors are made larger: they should stay as they are.",
             ),
             (
+                lambda x, most: x * (most / x.abs().max()).clamp(min=1),
+                "The wrong way round: small tensors are made larger, and large ones stay. The factor is 1 *at most*.",
+            ),
+            (
+                lambda x, most: x * (most / x.norm()).clamp(max=1),
+                "That limits the length of the whole tensor. Asked for is its largest number, without its sign.",
+            ),
+            (
+                lambda x, most: x * (most / x.abs().mean()).clamp(max=1),
+                "That limits the mean. Asked for is the largest number, without its sign.",
+            ),
+            (
                 lambda x, most: x.clamp(min=-most, max=most),
                 "That cuts each number off by itself. Scale the whole tensor by one factor instead.",
             ),
@@ -343,6 +393,14 @@ EXERCISES = (
             (
                 keyed(lambda x: str(x.tolist())),
                 "Other contents made another capture. Only shape and dtype count.",
+            ),
+            (
+                kept_and_not_called,
+                "It gives back the function that `capture` has made. Call that one with `x`, and give back its result.",
+            ),
+            (
+                lambda capture: lambda x: capture(x),
+                "It gives back what `capture` has made, and makes it in every call. Keep it, and call it with `x`.",
             ),
             (
                 results_kept,

@@ -26,6 +26,8 @@ def slopes_through(slide, x, kernel, stride):
     """What comes out, and the slopes of both for weights that differ from place to place."""
     x, kernel = x.clone().requires_grad_(), kernel.clone().requires_grad_()
     out = slide(x, kernel, stride)
+    if not out.requires_grad:
+        return out, "no way back", "no way back"
     (out * engine.arange(1.0, len(out) + 1)).sum().backward()
     return out.detach(), x.grad, kernel.grad
 
@@ -75,6 +77,14 @@ def taken_out(x, kernel, stride):
     return engine.tensor(slide(x, kernel, stride).tolist(), requires_grad=True)
 
 
+def spread_out(x, kernel, stride):
+    return F.conv1d(x[None, None], kernel[None, None], dilation=stride)[0, 0]
+
+
+def without_a_graph(x, kernel, stride):
+    return slide(x, kernel, stride).detach()
+
+
 def side_by_side(x, kernel, stride):
     return slide(x, kernel, len(kernel))
 
@@ -112,6 +122,11 @@ def of_each_use(arriving, words, rows):
 
 def rows_that_were_used(arriving, words, rows):
     return back_to_table(arriving, words, int(words.max()) + 1)
+
+
+def a_row_for_each_word(arriving, words, rows):
+    chosen = F.one_hot(words, rows).to(arriving.dtype)
+    return chosen @ chosen.T @ arriving
 
 
 def counts(arriving, words, rows):
@@ -217,6 +232,11 @@ def normed(x):
     return F.layer_norm(attending(None)(x), (x.shape[1],))
 
 
+def difference_ahead(x):
+    """Each word sees a difference of the later words' numbers: their slopes add up to 0."""
+    return x + (x[:, :1] - x[:, 1:2]).flip(0).cumsum(0).flip(0)
+
+
 def last_number_seen(x):
     """Of the later words only the last number is looked at."""
     later = x[:, -1:].flip(0).cumsum(0).flip(0)
@@ -233,6 +253,7 @@ def ahead_trial(looks):
     yield "the first word looks at the last one, and nobody else", looks, first_sees_last, engine.randn(4, 2)
     yield "only the last number of each result looks ahead", looks, last_number_ahead, engine.randn(3, 2)
     yield "only the last number of each input is seen from before", looks, last_number_seen, engine.randn(3, 2)
+    yield "of later words only a difference of two numbers is seen", looks, difference_ahead, engine.randn(3, 2)
     yield "attention without a mask, and a layer norm", looks, normed, engine.randn(3, 4)
 
 
@@ -268,6 +289,32 @@ def by_nudges(model, x):
             moved = (model(other) - before).abs().amax(dim=1) > 1e-9
             seen |= {(n, m) for n in range(m) if moved[n]}
     return sorted(seen)
+
+
+def slopes_added_up(model, x):
+    """The slopes of a word are added up before anybody looks whether they are 0."""
+    x = x.detach().clone().requires_grad_()
+    found = set()
+    for n in range(len(x)):
+        for number in model(x)[n]:
+            (slopes,) = engine.autograd.grad(number, x, retain_graph=True)
+            found |= {(n, m) for m in range(n + 1, len(x)) if slopes[m].sum() != 0}
+    return sorted(found)
+
+
+def noted_again(model, x):
+    """A pair for each number of a result that looks ahead."""
+    x = x.detach().clone().requires_grad_()
+    found = []
+    for n in range(len(x)):
+        for number in model(x)[n]:
+            (slopes,) = engine.autograd.grad(number, x, retain_graph=True)
+            found += [(n, m) for m in range(n + 1, len(x)) if slopes[m].any()]
+    return found
+
+
+def all_others(model, x):
+    return [pair for pair in looks_ahead(model, x, after=-100) if pair[0] != pair[1]]
 
 
 def only_the_next(model, x):
@@ -340,6 +387,16 @@ EXERCISES = (
                 taken_out,
                 "The numbers are right, but they were taken out of the graph: nobody can go back through them.",
             ),
+            (
+                without_a_graph,
+                "The numbers are right, but they were taken out of the graph (by `item()`, `tolist()` or `detach()`): "
+                "nobody can go back through them. Put the sums together by `engine.stack`.",
+            ),
+            (
+                spread_out,
+                "You take every `stride`-th number *under* the kernel, which is dilation. They lie side by side there; "
+                "`stride` is from place to place.",
+            ),
             (side_by_side, "The places are a whole kernel apart. They should be `stride` apart, and may overlap."),
         ),
         hints=(
@@ -365,6 +422,10 @@ EXERCISES = (
             ),
             (of_each_use, "You divide by how often a word was used. The slopes of all uses are added up."),
             (rows_that_were_used, "The gradient has the shape of the table: all `rows`, those without a use too."),
+            (
+                a_row_for_each_word,
+                "There is a row for each *word* that was looked up. The gradient has one for each row of the table.",
+            ),
             (counts, "You count how often a word was used. What has arrived there belongs in the sum."),
             (looked_up, "You look up rows once more. Back it goes the other way: from the words to the table's rows."),
         ),
@@ -439,6 +500,17 @@ EXERCISES = (
             (
                 functools.partial(looks_ahead, after=-100),
                 "You list all dependencies. That a word depends on itself and on earlier ones is as it should be.",
+            ),
+            (
+                noted_again,
+                "A pair comes once for each number of a result that looks ahead. Once is enough: look at all numbers "
+                "of word n first.",
+            ),
+            (all_others, "You list earlier words, too. That a word depends on those before it is as it should be."),
+            (
+                slopes_added_up,
+                "You add up a word's slopes, and they may cancel out: 1 and -1 make 0. Look whether *any* of them is "
+                "not 0.",
             ),
             (
                 functools.partial(looks_ahead, after=-1),

@@ -33,8 +33,8 @@ from course.judging.plain import Raised
 from course.judging.sources import UNREADABLE, as_python, bound
 from course.kernel.shell import ANSI
 from course.process import sandbox, worker
+from course.process.attempts import NotChecked
 from course.process.judged import BROKEN, Reply, Request, read
-from course.process.worker import NotChecked
 
 if TYPE_CHECKING:  # to import nbformat takes seconds, and the process that decides on one answer has no need of it
     from nbformat import NotebookNode

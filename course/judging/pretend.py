@@ -8,6 +8,14 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from engine.arrays.threads import IN_BROWSER
+
+NO_THREADS = "its ranks are threads, which Python in a browser has not: try it in the course on your own computer."
+
+
+class NoThreads(BaseException):  # nothing of an attempt's own, which would be an Exception
+    """There are no threads here."""
+
 
 class Deadlock(RuntimeError):
     """All ranks that are left wait for each other."""
@@ -170,6 +178,8 @@ def run(size: int, work: Callable[[Link], Any]) -> tuple[list[Any], list[Link]]:
 
 
 def _together(threads: Iterable[threading.Thread]) -> None:
+    if IN_BROWSER:
+        raise NoThreads
     begun = list(threads)
     for thread in begun:
         thread.start()

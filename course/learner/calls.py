@@ -18,7 +18,7 @@ from course.judging.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, 
 from course.kernel.shell import cells
 from course.learner import copies, record, rubrics
 from course.learner.sealed import ClassNotes, opens
-from course.process import worker
+from course.process import attempts, worker
 
 
 class Told(Exception):
@@ -42,7 +42,7 @@ class NotYet(Told, AssertionError):
     shown = True
 
 
-class NotChecked(Told, worker.NotChecked):
+class NotChecked(Told, attempts.NotChecked):
     """The check itself did not work: nothing is known about the attempt."""
 
 
@@ -82,19 +82,19 @@ def check(key: str | float, attempt: Any, hidden: bool = False, sealed: str = ""
     except Exception:  # what cannot even be looked at is somebody's work
         blank = False
     if blank:
-        answer = worker.Answer(state=NOT_ATTEMPTED)
+        answer = attempts.Answer(state=NOT_ATTEMPTED)
     elif sealed:
         right = opens(sealed, attempt)
-        answer = worker.Answer(state=CORRECT if right else NOT_YET, message="" if right else _OWN_NUMBERS)
+        answer = attempts.Answer(state=CORRECT if right else NOT_YET, message="" if right else _OWN_NUMBERS)
     else:
         try:
             answer = worker.ask(exercise, attempt, hidden, source=_source(attempt))
-        except worker.NotChecked as error:
+        except attempts.NotChecked as error:
             raise NotChecked(str(error)) from None
         except KeyboardInterrupt:
             raise Stopped(f"{exercise.name}: the check was stopped.") from None
     state, rows = answer["state"], [(label, text) for label, text in answer.get("rows", []) if text]
-    if answer.get("at") and (line := worker.line_of(answer["at"])):
+    if answer.get("at") and (line := attempts.line_of(answer["at"])):
         rows.append(("In the line", line))
     if answer.get("printed") and state == NOT_YET and not hidden:
         rows.append(("Printed", answer["printed"]))

@@ -32,7 +32,7 @@ from course.base.notebooks import INSTALLED, ROOT
 from course.judging.exercises import Trial
 from course.judging.judge import Tried, tried
 from course.judging.plain import Plain, Raised, Seen, raised
-from course.process import sandbox, worker
+from course.process import attempts, sandbox, worker
 
 BROKEN = "broken"
 
@@ -75,7 +75,7 @@ def read(data: bytes) -> Reply:
         return Reply(
             _raised(attempt["raised"]) if "raised" in attempt else _tried(attempt),
             None if cell is None else _raised(cell),
-            worker.beginning(_text(reply["printed"])),
+            attempts.beginning(_text(reply["printed"])),
         )
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
         raise ValueError(f"no reply: {error!r:.200}") from None
@@ -184,7 +184,7 @@ def _serve() -> None:
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
             answer = _run(request, trial, printed)
-            message = written(answer._replace(printed=worker.beginning(printed.getvalue())))
+            message = written(answer._replace(printed=attempts.beginning(printed.getvalue())))
         except BaseException as error:  # SystemExit and its like too
             message = written(Reply(raised(error), None, ""))
     if os.getpid() != own:  # the answer forked, and both have come here

@@ -6,10 +6,7 @@ that a notebook defined or changed is in it but what the attempt itself uses, wh
 
 import atexit
 import contextlib
-import functools
-import io
 import json
-import linecache
 import math
 import os
 import pickle
@@ -19,18 +16,16 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO, Any, TypedDict, cast
+from typing import IO, Any, cast
 
-import cloudpickle
-
-from course.base.errors import text_of
 from course.base.notebooks import COMMAND, ROOT, kernel_environment
 from course.judging.exercises import NOT_YET, Exercise
+from course.process import attempts, in_place
+from course.process.attempts import Answer, NotChecked
+from engine.arrays import threads
 
 READY = b"ready"
-PRINTED_LINES, PRINTED_CHARACTERS = 10, 1000
-# What an attempt may use, in bytes: an endless list is to end before this computer does.
-MOST_MEMORY = 2 * 2**30
+# What an attempt may write, in bytes: a disk is to be left.
 MOST_IN_A_FILE = 2**28
 # Seconds are counted in which the attempt computes: beside other programs, a right answer takes much longer by the
 # clock. One that waits computes nothing: it is stopped after so many times as long.
@@ -39,20 +34,6 @@ MOMENT = 1.0
 WAITS = 0.03 * MOMENT  # what computes less than that in a moment waits: a loop around `time.sleep`, say
 ALONE = 60 * PATIENCE  # times the seconds, for one whose notebook has gone
 NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-
-
-class Answer(TypedDict, total=False):
-    """What the process says: the fields of a Verdict, and what the attempt printed."""
-
-    state: str
-    message: str
-    rows: list[tuple[str, str]]
-    at: tuple[str, int] | None
-    printed: str
-
-
-class NotChecked(Exception):
-    """The check itself did not work: nothing is known about the attempt."""
 
 
 class _Spare:
@@ -74,7 +55,7 @@ class _Spare:
         raise NotChecked(f"The check could not be started: {COMMAND} doctor may tell why.")
 
     def prepare(self) -> None:
-        if self.process is None:
+        if self.process is None and not threads.IN_BROWSER:
             self.process = self._start()
 
     def drop(self) -> None:
@@ -110,9 +91,11 @@ def ask(
     """
     seconds = exercise.seconds if seconds is None else seconds
     try:
-        packed = _packed(_without_graphs(attempt))
+        packed = attempts.packed(attempt)
     except Exception as error:
-        return Answer(state=NOT_YET, message=_not_packed(error))
+        return Answer(state=NOT_YET, message=attempts.not_packed(error))
+    if threads.IN_BROWSER:
+        return in_place.ask(exercise.key, hidden, source, packed, seconds)
     request = (exercise.key, hidden, seconds, [str(path) for path in sys.path], str(Path.cwd()), source, packed)
     process = _spare.take()
     try:
@@ -121,10 +104,7 @@ def ask(
         prepare()
     if not reply:
         return Answer(state=NOT_YET, message=ended)
-    answer = cast(Answer, json.loads(reply))
-    if answer["state"] == _BROKEN:
-        raise NotChecked(answer["message"])
-    return answer
+    return attempts.known(cast(Answer, json.loads(reply)))
 
 
 def exchange(process: subprocess.Popen[bytes], question: bytes, seconds: float) -> tuple[bytes, str]:
@@ -142,10 +122,7 @@ def exchange(process: subprocess.Popen[bytes], question: bytes, seconds: float) 
     if process.returncode in _OUT_OF_TIME:
         spent = seconds
     if spent:
-        return b"", (
-            f"It was stopped after {spent:g} seconds. Is there a loop that never ends, or one that does far too "
-            "much? (`x in a_list` looks at every entry; in a set or a dict it looks at one.)"
-        )
+        return b"", attempts.too_long(spent)
     return b"", "It brought Python itself to a stop, by os._exit or by running out of memory."
 
 
@@ -261,64 +238,11 @@ def kill_all_of(pid: int) -> None:
             os.killpg(pid, signal.SIGKILL)
 
 
-class _Packer(cloudpickle.CloudPickler):
-    """cloudpickle, but for tensors with a past: they would arrive without it, and be taken for something else.
-
-    And for `functools.lru_cache`, which it takes for something that can be imported.
-    """
-
-    def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, functools._lru_cache_wrapper):
-            return cached, (value.__wrapped__, value.cache_parameters())
-        if hasattr(value, "grad_fn") and not value.is_leaf:
-            raise _WithGraph
-        return super().reducer_override(value)
-
-
-class _WithGraph(Exception):
-    pass
-
-
-def cached(function: Any, parameters: dict[str, Any]) -> Any:
-    return functools.lru_cache(**parameters)(function)
-
-
-def _packed(attempt: Any) -> bytes:
-    buffer = io.BytesIO()
-    _Packer(buffer).dump(attempt)
-    return buffer.getvalue()
-
-
-def _without_graphs(attempt: Any) -> Any:
-    """Tensors given as an answer are compared by what they hold; those with a graph cannot be sent as they are."""
-    if isinstance(attempt, list | tuple):
-        return type(attempt)(map(_without_graphs, attempt)) if type(attempt) in (list, tuple) else attempt
-    if isinstance(attempt, dict):
-        return {key: _without_graphs(value) for key, value in attempt.items()}
-    return attempt if getattr(attempt, "is_leaf", True) else attempt.detach()
-
-
-def _not_packed(error: Exception) -> str:
-    if isinstance(error, _WithGraph):
-        return (
-            "It uses a result that was computed elsewhere in the notebook. Let it use its arguments alone, and "
-            "make whatever else it needs inside the function."
-        )
-    why = "it contains itself" if isinstance(error, RecursionError) else text_of(error)
-    return f"It uses something from the notebook that cannot be sent to the check ({why}). Pass it as an argument."
-
-
-def line_of(at: tuple[str, int] | None) -> str:
-    """The line of a cell that an error came from, as far as it is known here."""
-    return linecache.getline(*at).strip() if at else ""
-
-
 # In the process itself
 
 _OUT_OF_TIME = list[int]()
 if sys.platform != "win32":
     _OUT_OF_TIME += [-signal.SIGXCPU]
-_BROKEN = "broken"
 
 
 def limit(seconds: float) -> None:
@@ -333,7 +257,7 @@ def limit(seconds: float) -> None:
         for what, most in (
             (resource.RLIMIT_CPU, math.ceil(time.process_time() + seconds)),
             (resource.RLIMIT_CORE, 0),  # the file that a process leaves which is stopped so
-            (resource.RLIMIT_DATA, MOST_MEMORY),
+            (resource.RLIMIT_DATA, attempts.MOST_MEMORY),
             (resource.RLIMIT_FSIZE, MOST_IN_A_FILE),
         ):
             allowed = [limit for limit in resource.getrlimit(what) if limit != resource.RLIM_INFINITY]
@@ -342,8 +266,7 @@ def limit(seconds: float) -> None:
 
 
 def _serve() -> None:
-    from course.judging import judge
-    from course.judging.exercises import find
+    import course.judging.judge  # noqa: F401  ahead of time
 
     reply, own = os.fdopen(os.dup(1), "wb"), os.getpid()
     os.dup2(2, 1)  # whatever is printed past Python's own sys.stdout is not a part of the answer
@@ -357,37 +280,13 @@ def _serve() -> None:
     sys.path[:] = path
     with contextlib.suppress(OSError):
         os.chdir(folder)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        try:
-            attempt = pickle.loads(packed)
-        except Exception as error:
-            message = f"It could not be sent to the check ({type(error).__name__}: {text_of(error)})."
-            verdict = judge.Verdict(NOT_YET, message)
-        else:
-            try:
-                verdict = judge.judge(find(key), attempt, hidden, source)
-            except (SystemExit, KeyboardInterrupt) as error:
-                verdict = judge.Verdict(NOT_YET, f"It ended Python with {type(error).__name__}.")
-            except MemoryError:
-                verdict = judge.Verdict(NOT_YET, f"It used more than {MOST_MEMORY / 2**30:g} GB of memory.")
-            except Exception as error:
-                message = (
-                    f"The check of exercise {key} has a mistake of its own ({type(error).__name__}: {text_of(error)})."
-                )
-                verdict = judge.Verdict(_BROKEN, message)
+    answer = attempts.judged(key, hidden, source, packed)
     if os.getpid() != own:  # the attempt forked, and both have come here
         os._exit(0)
-    send(reply, json.dumps(verdict._asdict() | {"printed": beginning(printed.getvalue())}).encode())
+    send(reply, json.dumps(answer).encode())
     # Threads and processes that the attempt left behind do not keep it.
     kill_all_of(own)
     os._exit(0)
-
-
-def beginning(printed: str) -> str:
-    """What is shown of what an attempt printed."""
-    shown = "\n".join(printed[:PRINTED_CHARACTERS].splitlines()[:PRINTED_LINES])
-    return shown + ("\n..." if len(shown) < len(printed.rstrip()) else "")
 
 
 def adopt() -> None:

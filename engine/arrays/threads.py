@@ -6,6 +6,7 @@ neither do results.
 """
 
 import os
+import sys
 import threading
 from contextvars import copy_context
 from functools import partial
@@ -17,6 +18,8 @@ import numpy as np
 
 BLOCK = 1 << 18  # elements at most, by measurement: in smaller ones threads wait for each other more often
 THREADED = BLOCK  # elements, from which on several threads gain
+# Python in a browser's page has neither threads nor processes: the one place that says so.
+IN_BROWSER = sys.platform in ("emscripten", "wasi")
 locks: WeakSet = WeakSet()
 RLOCK = type(threading.RLock())
 
@@ -37,6 +40,8 @@ def release_locks():
 
 def available():
     """How many threads there are unless a program says otherwise: as in PyTorch, what the environment says or cores."""
+    if IN_BROWSER:
+        return 1
     said = os.environ.get("OMP_NUM_THREADS", "")
     if said.isdecimal() and int(said):
         return int(said)
@@ -126,7 +131,7 @@ def start_helpers(n):
 
 def on_threads(work, n):
     """Call ``work()`` on up to n threads, of which this is one."""
-    if n < 2:
+    if n < 2 or IN_BROWSER:
         return work()
     if len(helpers) < n - 1:
         start_helpers(n - 1)

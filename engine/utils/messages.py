@@ -10,6 +10,7 @@ LENGTH_WITH_WORKERS = "For multiprocessing data-loading, this could be caused by
 MANY_WORKERS = "This DataLoader will create {} worker processes in total. Our suggested max number of worker in current system is {}{}, which is smaller than what this DataLoader is going to create. Please be aware that excessive worker creation might get DataLoader running slow or even freeze, lower the worker number to avoid potential slowness/freeze if necessary."
 METADATA_DIFFERS = "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass.\n{}."
 NON_LEAF_SENT = "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing (e.g., putting it on the queue)."
+NO_WORKERS = "DataLoader(num_workers={}) starts processes, and Python in a browser has none: with num_workers=0 the same batches are loaded in this one"
 NUM_WORKERS = "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
 OPTION_OF_ITERABLE = "DataLoader with IterableDataset: expected unspecified {0} option, but got {0}={1}"
 PIN_MEMORY = "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used."

@@ -6,6 +6,7 @@ from itertools import cycle, repeat
 from typing import Generic
 from weakref import finalize
 
+from ...arrays import threads
 from ...arrays.devices import has_cuda
 from ...arrays.warn import warn
 from .. import messages
@@ -37,6 +38,8 @@ class DataLoader(Generic[T_co]):
         ):
             if wrong:
                 raise ValueError(message)
+        if num_workers and threads.IN_BROWSER:
+            raise NotImplementedError(messages.NO_WORKERS.format(num_workers))
         self.dataset, self.num_workers, self.generator = dataset, num_workers, generator
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device

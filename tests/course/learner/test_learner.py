@@ -26,7 +26,7 @@ from course.base.notebooks import ROOT, kernel_environment
 from course.judging import exercises, judge
 from course.learner import calls as learner
 from course.learner import copies, record
-from course.process import worker
+from course.process import attempts, worker
 
 ADD = exercises.Exercise(
     key="05.3",
@@ -412,7 +412,7 @@ def test_a_value_with_a_graph_is_compared_by_what_it_holds():
 
 
 def test_a_check_with_a_mistake_of_its_own_says_nothing_about_the_attempt():
-    with pytest.raises(worker.NotChecked, match="has a mistake of its own"):
+    with pytest.raises(attempts.NotChecked, match="has a mistake of its own"):
         worker.ask(exercises.find("05.1"), None, hidden=True)  # it has no hidden steps
 
 
@@ -509,7 +509,7 @@ def test_a_cached_function_is_taken_along_with_its_cache():
 
 def test_a_line_without_end_is_shown_in_part():
     answer = asked(in_a_notebook(RULE + "print('a' * 10**7)"))
-    assert answer["printed"] == "a" * worker.PRINTED_CHARACTERS + "\n..."
+    assert answer["printed"] == "a" * attempts.PRINTED_CHARACTERS + "\n..."
 
 
 class Trap:

@@ -76,9 +76,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 
 def server_arguments(port: int | None, browser: bool, more: list[str], teach: bool = False) -> list[str]:
-    """JupyterLab's own options; `more` comes last, so that it wins."""
+    """JupyterLab's own options; what `more` sets takes the place of ours, since Jupyter takes no option twice."""
     workspaces = own_workspaces(teach)
-    return [
+    ours = [
         f"--ServerApp.root_dir={ROOT}",
         f"--LabApp.default_url={first_page(workspaces, teach)}",
         *([f"--LabApp.workspaces_dir={workspaces}"] if workspaces else []),
@@ -95,8 +95,9 @@ def server_arguments(port: int | None, browser: bool, more: list[str], teach: bo
         "--KernelManager.transport_encryption=auto",  # else each kernel warns that this computer's others may listen
         "--ServerApp.allow_root=True",  # a container's only user, and this computer's browser alone is served
         "--Application.log_level=ERROR",  # the address, and what goes wrong
-        *more,
     ]
+    given = {option.partition("=")[0] for option in more}
+    return [option for option in ours if option.partition("=")[0] not in given] + more
 
 
 def own_workspaces(teach: bool = False) -> Path | None:

@@ -105,19 +105,31 @@ def in_step(one: Source) -> Found:
 
 def run_in_order(one: Source) -> Found:
     """Execution counts rise from cell to cell, and none is left out among those that were run."""
-    last, skipped = 0, None
-    for at, cell in enumerate(one.cells):
-        if cell["cell_type"] != "code" or not joined(cell["source"]).strip():
-            continue
-        count = cell.get("execution_count")
-        if count is None:
-            skipped = at if skipped is None else skipped
-        elif count <= last:
-            yield at, f"it was run before cells above it: [{count}] stands after [{last}]"
-        elif skipped is not None and last:
-            yield skipped, "it was not run, and cells below it were"
-            skipped = None
-        last = max(last, count or 0)
+    code = [(at, cell.get("execution_count")) for at, cell in enumerate(one.cells)
+            if cell["cell_type"] == "code" and joined(cell["source"]).strip()]  # fmt: skip
+    ran = [(at, count) for at, count in code if count is not None]
+    kept = _longest_rise([count for _, count in ran])
+    for place, (at, count) in enumerate(ran):
+        above = max((ran[other][1] for other in kept if other < place), default=0)
+        below = min((ran[other][1] for other in kept if other > place), default=count)
+        if place not in kept and count == above:
+            yield at, f"it has the number of a cell above it: [{count}]"
+        elif place not in kept and count < above:
+            yield at, f"it was run before cells above it: [{count}] stands after [{above}]"
+        elif place not in kept:
+            yield at, f"it was run after cells below it: [{count}] stands before [{below}]"
+    first, last = (ran[0][0], ran[-1][0]) if ran else (0, 0)
+    left_out = [at for at, count in code if count is None and first < at < last]
+    yield from ((at, "it was not run, and cells below it were") for at in left_out[:1])
+
+
+def _longest_rise(counts: list[int]) -> set[int]:
+    """The places of the most numbers that rise; all others stand out of their order."""
+    best: list[list[int]] = []  # the longest that ends at each place
+    for at, count in enumerate(counts):
+        before = [best[other] for other in range(at) if counts[other] < count]
+        best.append([*max(before, key=len, default=[]), at])
+    return set(max(best, key=len, default=[]))
 
 
 def identified(one: Source) -> Found:

@@ -12,4 +12,4 @@ CHECKS = (
     Check(OUT, "numbers that name their output, and are not what it shows", as_shown),
     Check(NUMBERS, "numbers in prose that stand in no output (--texts)", numbers_shown),
 )
-NAMES = (OUTPUTS, EXERCISES, *(check.name for check in CHECKS))
+NAMES = (OUTPUTS, *(check.name for check in CHECKS), EXERCISES)

@@ -27,9 +27,10 @@ REACH = 5  # cells of code, above and below
 _DIGITS = r"(?<![\w.#])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|\.\d)"
 _NUMBER = re.compile(rf"{_DIGITS}(?P<percent>\s?(?:%|percent))?")
 _KNOWN = re.compile(r"(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?(?:e[+-]?\d+)?", re.IGNORECASE)
-# What leads elsewhere, and is no result: parts of this and other texts, versions, years, how long to read.
+# What leads elsewhere, and is no result: addresses, parts of this and other texts, versions, years, how long to read.
 _ELSEWHERE = re.compile(
-    r"\b(?:(?:lessons?|exercises?|chapters?|sections?|figures?|tables?|pages?|lines?|cells?|versions?|python|pytorch)"
+    r"\b(?:[a-z]+://\S+"
+    r"|(?:lessons?|exercises?|chapters?|sections?|figures?|tables?|pages?|lines?|cells?|versions?|python|pytorch)"
     r"\s+\d[\d.]*(?:(?:,|,? and|,? or|,? to|–|-)\s*\d[\d.]*)*"
     r"|(?:since|before|in|until|after|of|from)\s+(?:1[5-9]|20)\d\d\b|time:?\s+\d+ minutes)",
     re.IGNORECASE,

@@ -20,6 +20,11 @@ class Mask(NamedTuple):
 _TIME = r"(?:\d+(?:\.\d+)?(?:e[+-]?\d+)? ?(?:min|s|ms|µs|us|μs|ns)(?: \d+(?:\.\d+)? ?(?:s|ms))?)"
 MASKS = (
     Mask("memory addresses", r"\b0x[0-9a-fA-F]{6,16}\b", "ADDRESS"),
+    Mask(
+        "the words beside a picture of matplotlib's",
+        r"<(?:matplotlib\.figure\.)?Figure (?:at ADDRESS|size [\d.]+x[\d.]+ with \d+ Axes)>",
+        "<Figure>",
+    ),
     Mask("the file that ipykernel pretends a cell is", r"(?m)^.*ipykernel_\d+[\\/]\d+\.py(?=:\d+: )", "<cell>"),
     Mask("%timeit", rf"{_TIME} ± {_TIME} per loop \(.*\)", "TIME per loop"),
     Mask("%time", rf"(?m)^(?:CPU times: .*|Wall time: {_TIME})$", "TIME"),

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
@@ -69,7 +69,7 @@ def run(notebook: NotebookNode, path: Path, timeout: int, kernel: str | None, sk
             allow_errors=True,
             extra_arguments=[] if kernel else ["--log-level=ERROR"],
             resources={"metadata": {"path": str(path.resolve().parent)}},
-            store_widget_state=False,
+            store_widget_state=True,  # without it an Output widget is a KeyError
             record_timing=False,
         )
         try:
@@ -78,7 +78,7 @@ def run(notebook: NotebookNode, path: Path, timeout: int, kernel: str | None, sk
             ended: tuple[int | None, str] = (None, "")
         except DeadKernelError:
             ended = (client.at, "the kernel died")
-        except (NoSuchKernel, RuntimeError, OSError) as error:
+        except Exception as error:  # whatever somebody's notebook does to nbclient, the others are looked at
             ended = (client.at, f"{type(error).__name__}: {error}")
     for index, source in sources.items():
         new.cells[index].source = source

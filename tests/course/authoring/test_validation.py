@@ -123,6 +123,14 @@ def test_several_notebooks_each_in_its_folder_and_one_whose_kernel_dies(tmp_path
     assert capsys.readouterr().out.splitlines()[-1] == "All as stored: 1 cell of 1 notebook."
 
 
+def test_what_a_widget_catches_is_no_end_of_the_run(tmp_path, capsys):
+    pytest.importorskip("ipywidgets")
+    caught = "from ipywidgets import Output\nout = Output()\nwith out:\n    print(1)"
+    save(tmp_path / "a.ipynb", code(caught), code("print(2)", text("1\n")))
+    assert main([str(tmp_path / "a.ipynb"), "--only", "outputs"]) == 1
+    assert "[2]: stdout differs" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -151,6 +159,7 @@ def test_what_cannot_run_is_told_and_is_no_difference(given, says, tmp_path, mon
         ("CPU times: user 3 ms, sys: 1 ms\nWall time: 4.1 ms", "CPU times: user 9 s\nWall time: 1min 4s"),
         (" 45%|####5     | 9/20 [00:01<00:02,  4.50it/s]", "100%|##########| 20/20 [00:04<00:00,  4.81it/s]"),
         ("<a at 0x7f12345678>", "<a at 0x55d0aa>"),
+        ("<matplotlib.figure.Figure at 0x7f12345678>", "<Figure size 640x480 with 1 Axes>"),
     ],
 )
 def test_a_mask_evens_out_what_differs_from_run_to_run(one, other):

@@ -5,7 +5,7 @@ from math import e, inf, nan, pi
 
 from . import autograd, linalg
 from .arrays.devices import OutOfMemoryError, device, get_default_device, set_default_device
-from .arrays.dispatch import offers
+from .arrays.running import offers
 from .arrays.threads import get_num_threads, set_num_threads
 from .surface import methods
 from .surface.doors import Offered

@@ -13,7 +13,7 @@ from types import FunctionType
 from weakref import ref
 
 from ..arrays import devices, dispatch, dtypes
-from ..arrays.dispatch import switched
+from ..arrays.running import switched
 from ..arrays.threads import new_lock
 from ..arrays.warn import warn
 from ..autograd.interrupted import watch

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..help import public
 from . import dtypes
-from .dispatch import undoing
+from .running import undoing
 from .threads import locks, new_lock
 from .warn import warn
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..arrays.dispatch import switched
 from ..arrays.quiet import be_quiet, hush, quiet, state
+from ..arrays.running import switched
 from ..arrays.warn import warn
 from ..core import backward as core
 from ..core.graph import extend, mode

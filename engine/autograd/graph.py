@@ -12,8 +12,9 @@ from functools import cache, wraps
 
 import numpy as np
 
-from ..arrays.dispatch import scalar_types, switched
+from ..arrays.dispatch import scalar_types
 from ..arrays.memory import storage
+from ..arrays.running import switched
 from ..core import graph, views
 from ..core.graph import Mode, extend, mode
 from ..core.observers import forget, observe

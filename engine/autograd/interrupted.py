@@ -10,7 +10,7 @@ import sys
 from threading import get_ident
 
 from ..arrays.devices import default
-from ..arrays.dispatch import running
+from ..arrays.running import running
 from ..arrays.threads import release_locks
 from ..core import observers
 from ..core.graph import mode

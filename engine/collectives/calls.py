@@ -6,7 +6,9 @@ from datetime import timedelta
 import numpy as np
 
 from ..arrays import devices, dispatch, dtypes
-from ..arrays.dispatch import modules, not_batched, not_captured
+from ..arrays.batches import not_batched
+from ..arrays.dispatch import modules
+from ..arrays.running import not_captured
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
 from ..core.versions import wrote

@@ -20,7 +20,9 @@ import numpy as np
 
 from .. import quick
 from ..arrays import devices, dispatch, loops, memory, random
-from ..arrays.dispatch import modules, running, scalar_types, switched
+from ..arrays.dispatch import modules, scalar_types
+from ..arrays.running import running, switched, writers
+from ..arrays.selection import selected
 from ..arrays.threads import new_lock
 from ..arrays.warn import ENGINE_FOLDER
 from ..core.backward import backward_pass, chain_rule, visit_all
@@ -670,7 +672,7 @@ def captured_functions(prefix, find, **given):
 
     def captured(name):
         module = find()
-        found = dispatch.selected if module is np and name == "where" else getattr(module, name)
+        found = selected if module is np and name == "where" else getattr(module, name)
         if not callable(found) or isinstance(found, type):
             return found
         call: Any = partial(call_function, prefix + name, found)
@@ -709,7 +711,7 @@ def serve(kind, find, special):
         samples=lambda x: type(x)(x.tape, x.value, x.number, x.base, checked=True),  # of which a check may ask
         is_number=lambda x: isinstance(x.value, np.generic), beside=lambda x: modules[type(x)],
     )  # fmt: skip
-    dispatch.writers[kind] = call_function
+    writers[kind] = call_function
     observed[kind] = lambda tensor, x: x.tape.tensors_made.append(ref(tensor))
 
 

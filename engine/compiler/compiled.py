@@ -4,8 +4,8 @@ import gc
 from weakref import WeakSet
 
 from ..arrays import tree
-from ..arrays.dispatch import running
 from ..arrays.quiet import be_quiet
+from ..arrays.running import running
 from ..autograd import anomaly
 from ..core.graph import mode
 from ..core.tensor import Tensor

@@ -9,8 +9,9 @@ from itertools import count
 
 import numpy as np
 
-from ..arrays import devices, dispatch, memory
+from ..arrays import devices, memory
 from ..arrays import threads as blocks
+from ..arrays.selection import selected
 from . import chains, fuse, machine, nests
 from .capture import NESTED, Ref, diagonal, parts_of, scipy_special
 from .plan import EFFECT_KINDS, is_ours, refs, ufunc_of, uses
@@ -19,7 +20,7 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "
          "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^", "eq": "==", "ne": "!=", "lt": "<",
          "le": "<=", "gt": ">", "ge": ">="}  # fmt: skip
 PREFIX = {"neg": "-{}", "pos": "+{}", "invert": "~{}", "abs": "abs({})"}
-OURS = {"where": dispatch.selected, "strided": memory.strided, "diagonal": diagonal,
+OURS = {"where": selected, "strided": memory.strided, "diagonal": diagonal,
         "in_blocks": blocks.block_by_block,
         "draw": devices.backends["cpu"].random}  # functions of the engine's that take NumPy's arrays  # fmt: skip
 LARGE_BUFFER = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed

@@ -18,7 +18,7 @@ from weakref import ref
 import numpy as np
 
 from ..arrays import devices, dispatch, dtypes, random
-from ..arrays.dispatch import switched
+from ..arrays.running import switched
 from ..autograd.function import Function
 from ..autograd.hooks import hooked_leaves
 from ..core.graph import AccumulateGrad, mode

@@ -3,9 +3,10 @@
 from typing import Any
 
 from ..arrays import dtypes
-from ..arrays.dispatch import repeat_to, xp_of
+from ..arrays.dispatch import xp_of
 from ..arrays.kernels.sums import sum_array
 from ..arrays.kernels.views import clone_array, contiguous_array
+from ..arrays.selection import repeat_to
 from ..arrays.shapes import reshape_array
 from .graph import node_class
 from .record import array_of, record

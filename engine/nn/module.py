@@ -4,7 +4,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 
 from ..arrays import devices, dtypes
-from ..arrays.dispatch import offers
+from ..arrays.running import offers
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
 from . import hooks, messages

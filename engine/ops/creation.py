@@ -9,13 +9,15 @@ from itertools import chain
 import numpy as np
 
 from ..arrays import devices, dispatch, dtypes, random
+from ..arrays.batches import one_a_sample
 from ..arrays.devices import backend_of, brought, cpu_backend, device_of, drawing, moved, numpy_array, place
 from ..arrays.devices import cpu as host_device
-from ..arrays.dispatch import fresh, modules, not_captured, one_a_sample
+from ..arrays.dispatch import modules
 from ..arrays.dtypes import of
 from ..arrays.kernels.draws import check_differs, drawn_like
 from ..arrays.memory import part_of_copy
 from ..arrays.quiet import be_quiet
+from ..arrays.running import fresh, not_captured
 from ..arrays.shapes import common_shape
 from ..arrays.size import Size
 from ..arrays.warn import warn

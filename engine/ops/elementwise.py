@@ -11,10 +11,12 @@ import operator
 import numpy as np
 
 from ..arrays import devices, dtypes
+from ..arrays.batches import not_batched
 from ..arrays.devices import one_device
-from ..arrays.dispatch import Function, either, not_batched, scalar_types, special, xp_of
+from ..arrays.dispatch import Function, scalar_types, special, xp_of
 from ..arrays.dtypes import c_name, dtype_word
 from ..arrays.kernels import indexing
+from ..arrays.selection import either
 from ..arrays.shapes import common_shape
 from ..core.graph import node_class
 from ..core.linear import cast, sum_to

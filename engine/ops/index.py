@@ -9,13 +9,15 @@ from math import prod
 import numpy as np
 
 from ..arrays import dtypes
+from ..arrays.batches import blank, copied, known, not_batched, picked
 from ..arrays.devices import check_one_device, moved
-from ..arrays.dispatch import blank, copied, either, known, not_batched, picked, scalar_types, xp_of
+from ..arrays.dispatch import scalar_types, xp_of
 from ..arrays.dtypes import dtype_word
 from ..arrays.kernels import indexing
 from ..arrays.kernels.indexing import dim_key, gathered, key_along, order_along, placed
 from ..arrays.kernels.sums import running_extreme
 from ..arrays.kernels.views import contiguous_array
+from ..arrays.selection import either
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import node_class

@@ -10,8 +10,9 @@ from math import nan, prod
 import numpy as np
 
 from ..arrays import dtypes
+from ..arrays.batches import samples
 from ..arrays.devices import cpu, moved, violated
-from ..arrays.dispatch import samples, xp_of
+from ..arrays.dispatch import xp_of
 from ..arrays.kernels.products import product, product_plus
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn

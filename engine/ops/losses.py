@@ -1,8 +1,9 @@
 """Losses: how far an input is from a target, as the mean, the sum, or for each element."""
 
 from ..arrays import dtypes
+from ..arrays.batches import picked
 from ..arrays.devices import one_device
-from ..arrays.dispatch import picked, xp_of
+from ..arrays.dispatch import xp_of
 from ..arrays.kernels.indexing import are_classes, check_classes, class_places, elements_at, zeros_but
 from ..arrays.kernels.losses import logits_loss, weighted_logits_loss
 from ..arrays.kernels.sums import mean_array, sum_array

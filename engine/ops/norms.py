@@ -3,7 +3,7 @@
 import math
 
 from ..arrays import dtypes
-from ..arrays.dispatch import any_batch
+from ..arrays.batches import any_batch
 from ..arrays.dtypes import accumulate_wider
 from ..arrays.kernels import norms as kernels
 from ..arrays.shapes import common_shape

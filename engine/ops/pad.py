@@ -2,7 +2,8 @@
 
 from operator import index as integer
 
-from ..arrays.dispatch import blank, xp_of
+from ..arrays.batches import blank
+from ..arrays.dispatch import xp_of
 from ..arrays.kernels.views import contiguous_array
 from ..core.graph import node_class
 from ..core.record import array_of, record

@@ -8,11 +8,13 @@ import builtins
 import math
 
 from ..arrays import dtypes
-from ..arrays.dispatch import any_batch, either, not_batched, samples, xp_of
+from ..arrays.batches import any_batch, not_batched, samples
+from ..arrays.dispatch import xp_of
 from ..arrays.dtypes import accumulate_wider, dtype_word
 from ..arrays.kernels.indexing import dim_key, placed_along
 from ..arrays.kernels.sums import extreme_along, log_of_running_sum, mean_array, sum_array
 from ..arrays.quiet import hush, quiet, state
+from ..arrays.selection import either
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
 from ..core.linear import cast, reshape, sum_axes, sum_to, unsum

@@ -10,8 +10,9 @@ from collections import namedtuple
 import numpy as np
 
 from ..arrays import devices, dtypes
+from ..arrays.batches import picked
 from ..arrays.devices import one_device
-from ..arrays.dispatch import Function, device_names, modules, number_types, picked, scalar_types
+from ..arrays.dispatch import Function, device_names, modules, number_types, scalar_types
 from ..arrays.dtypes import dtype_word
 from ..arrays.kernels.indexing import placed
 from ..arrays.quiet import be_quiet, hush, quiet, state

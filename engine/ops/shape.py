@@ -9,8 +9,9 @@ from itertools import accumulate
 from math import prod
 
 from ..arrays import dtypes
+from ..arrays.batches import not_batched
 from ..arrays.devices import check_one_device
-from ..arrays.dispatch import not_batched, xp_of
+from ..arrays.dispatch import xp_of
 from ..arrays.dtypes import dtype_word
 from ..arrays.kernels import views
 from ..arrays.kernels.views import at, contiguous_array, offset_in_storage

@@ -7,7 +7,7 @@ from itertools import chain, repeat
 from math import inf, pi
 from types import BuiltinFunctionType, FunctionType
 
-from ..arrays.dispatch import outside_of_captures
+from ..arrays.running import outside_of_captures
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
 from ..help import public

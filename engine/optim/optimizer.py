@@ -5,8 +5,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from copy import deepcopy
 
-from ..arrays.dispatch import outside_of_captures
 from ..arrays.quiet import be_quiet
+from ..arrays.running import outside_of_captures
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
 from ..nn.hooks import add_hook

@@ -3,8 +3,8 @@
 A function computes what it computes without the argument; one place, here, puts it where the program wants it.
 """
 
+from ..arrays.batches import blank
 from ..arrays.devices import mixed_devices
-from ..arrays.dispatch import blank
 from ..arrays.warn import warn
 from ..core.graph import mode
 from ..core.tensor import Tensor, alive

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.dispatch import batches, undoing
+from ..arrays.dispatch import batches
+from ..arrays.running import undoing
 
 default: dict = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 profiles: dict[str, dict] = {

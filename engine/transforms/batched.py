@@ -18,10 +18,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ..arrays import devices, dispatch, memory
+from ..arrays import batches, devices, dispatch, memory
 from ..arrays.devices import draw_wrappers
-from ..arrays.dispatch import modules, running, scalar_types
+from ..arrays.dispatch import modules, scalar_types
 from ..arrays.memory import address, storage, strided
+from ..arrays.running import running
 from ..core.graph import extend
 from . import messages
 
@@ -339,7 +340,7 @@ def getitem(x, key):
     if not arrays:
         return x.rewrapped(x.x[(all_of, *key)])
     y, keys, m, p = advanced_index(x, entries, level)
-    return Batched(move_dims(dispatch.picked(y, keys), 1, m, p + 1), level)
+    return Batched(move_dims(batches.picked(y, keys), 1, m, p + 1), level)
 
 
 def setitem(x, key, value):
@@ -519,11 +520,11 @@ def strided_samples(x, shape, strides, start=0):
 def blank(shape, arrays):
     """Zeros to write arrays into, of the dtype of the first."""
     level = newest_level(arrays)
-    return Batched(dispatch.blank((level.size, *shape), *(inside(a, level) for a in arrays)), level)
+    return Batched(batches.blank((level.size, *shape), *(inside(a, level) for a in arrays)), level)
 
 
 def samples(x):
-    return dispatch.samples(x.x)
+    return batches.samples(x.x)
 
 
 def depth(x):

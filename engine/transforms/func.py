@@ -12,8 +12,9 @@ from itertools import accumulate
 from math import inf
 
 from ..arrays import tree
-from ..arrays.dispatch import undoing, xp_of, zeros_like
+from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
+from ..arrays.running import undoing
 from ..core import views
 from ..core.backward import backward_pass, roots
 from ..core.graph import AccumulateGrad, clock, extend, mode, node_class

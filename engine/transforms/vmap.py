@@ -10,9 +10,10 @@ import functools
 from collections import namedtuple
 
 from ..arrays import tree
-from ..arrays.dispatch import modules, switched
+from ..arrays.dispatch import modules
 from ..arrays.memory import expanded
 from ..arrays.random import generator_states
+from ..arrays.running import switched
 from ..core.graph import Node, clock, mode, node_class
 from ..core.record import array_of, record
 from ..core.tensor import Tensor

@@ -13,7 +13,8 @@ from weakref import ref
 from .. import amp
 from ..arrays import dtypes, random
 from ..arrays.devices import device_of
-from ..arrays.dispatch import modules, running, scalar_types, switched
+from ..arrays.dispatch import modules, scalar_types
+from ..arrays.running import running, switched
 from ..arrays.size import Size
 from ..arrays.warn import warn
 from ..autograd.function import CustomNode, Function

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..dispatch import batches, device_names, either, modules, number_types, running, samples, strangers, writers
+from ..batches import samples
+from ..dispatch import batches, device_names, modules, number_types, strangers
+from ..running import running, writers
+from ..selection import either
 
 
 class OutOfMemoryError(RuntimeError):

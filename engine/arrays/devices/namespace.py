@@ -3,7 +3,8 @@
 from contextlib import nullcontext
 from types import SimpleNamespace
 
-from .. import devices, dispatch
+from .. import devices
+from ..running import running, undoing
 from .allocator import readable
 
 OutOfMemoryError = devices.OutOfMemoryError
@@ -43,8 +44,8 @@ class Namespace:
 
     @property
     def backend(self):
-        if dispatch.running.recorder is not None:
-            dispatch.running.recorder.refuse(f"the {self.kind} device is asked or told something")
+        if running.recorder is not None:
+            running.recorder.refuse(f"the {self.kind} device is asked or told something")
         return devices.backend_of(self.kind)
 
     def index(self, device):
@@ -201,7 +202,7 @@ class Properties(SimpleNamespace):
         )
 
 
-class device(dispatch.undoing):
+class device(undoing):
     """In the block, another device of this type is the current one."""
 
     namespace: Namespace

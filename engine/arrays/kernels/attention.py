@@ -2,7 +2,9 @@
 
 import math
 
-from ..dispatch import batches, blank, copied, one_step, xp_of
+from ..batches import blank, copied
+from ..dispatch import batches, xp_of
+from ..running import one_step
 from ..threads import BLOCK, in_blocks
 from .products import product
 from .softmax import exponentials

@@ -1,6 +1,7 @@
 """Formulas on large arrays in blocks, on several threads; on a GPU in one kernel."""
 
-from ..dispatch import elementwise, kernels, writers
+from ..dispatch import elementwise, kernels
+from ..running import writers
 from ..threads import in_blocks, is_large
 
 

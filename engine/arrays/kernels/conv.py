@@ -9,9 +9,11 @@ from math import prod
 
 import numpy as np
 
-from ..dispatch import any_size, batches, blank, known_to_loops, writers, xp_of
+from ..batches import blank
+from ..dispatch import batches, xp_of
 from ..dtypes import accumulate_wider
 from ..memory import element_strides, strided
+from ..running import any_size, known_to_loops, writers
 from .products import product
 
 

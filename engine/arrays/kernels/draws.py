@@ -4,7 +4,8 @@ import numpy as np
 
 from .. import random
 from ..devices import random_source
-from ..dispatch import batches, device_names, running
+from ..dispatch import batches, device_names
+from ..running import running
 
 
 def drawn_like(x, dtype, draw, generator, *arguments):

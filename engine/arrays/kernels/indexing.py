@@ -5,20 +5,11 @@ from math import prod
 
 import numpy as np
 
+from ..batches import blank, copied, picked, samples
 from ..devices import device_of, moved, one_device, violated
-from ..dispatch import (
-    batches,
-    blank,
-    copied,
-    device_names,
-    either,
-    known_to_loops,
-    picked,
-    samples,
-    words,
-    writers,
-    xp_of,
-)
+from ..dispatch import batches, device_names, xp_of
+from ..running import known_to_loops, writers
+from ..selection import either, words
 from .sums import row_starts
 
 

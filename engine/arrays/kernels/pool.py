@@ -5,8 +5,9 @@ from math import prod
 
 import numpy as np
 
-from ..dispatch import known_to_loops, one_step, xp_of
+from ..dispatch import xp_of
 from ..dtypes import accumulate_wider
+from ..running import known_to_loops, one_step
 from .conv import add_windows, small_windows, windows
 
 

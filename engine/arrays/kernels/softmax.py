@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from ..dispatch import any_size, one_step, xp_of
+from ..dispatch import xp_of
 from ..dtypes import accumulate_wider
+from ..running import any_size, one_step
 from ..threads import THREADED, is_large
 from .blocks import in_rows
 from .indexing import within

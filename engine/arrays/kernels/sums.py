@@ -5,8 +5,10 @@ from math import gcd, prod
 
 import numpy as np
 
-from ..dispatch import any_size, np_sum, one_step, writers, xp_of
+from ..dispatch import xp_of
 from ..dtypes import accumulate_wider
+from ..running import any_size, one_step, writers
+from ..selection import np_sum
 from . import views
 
 

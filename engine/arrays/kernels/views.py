@@ -1,6 +1,7 @@
 """What views and copies do to an array: dims of size 1, windows, diagonals, the order reversed."""
 
-from ..dispatch import blank, xp_of
+from ..batches import blank
+from ..dispatch import xp_of
 from ..memory import address, element_strides, storage, strided, writable
 
 

@@ -3,7 +3,8 @@
 from contextlib import contextmanager
 from inspect import signature
 
-from ...arrays.dispatch import modules, not_captured
+from ...arrays.dispatch import modules
+from ...arrays.running import not_captured
 from ...arrays.tree import flatten
 from ...arrays.warn import warn
 from ...collectives import calls

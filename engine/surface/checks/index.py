@@ -3,8 +3,9 @@
 import numpy as np
 
 from ...arrays import dtypes
+from ...arrays.batches import samples
 from ...arrays.devices import violated
-from ...arrays.dispatch import device_names, samples
+from ...arrays.dispatch import device_names
 from ...core.tensor import Tensor
 from ...ops.checks import checked_dim, no_kernel, shown_kind, unfit
 from .. import messages as m

@@ -1,6 +1,6 @@
 """Checks of dims, sizes and places."""
 
-from ...arrays.dispatch import known
+from ...arrays.batches import known
 from ...arrays.kernels.views import offset_in_storage
 from ...arrays.memory import storage
 from ...core.graph import mode

@@ -10,9 +10,9 @@ import pytest
 
 import engine
 from engine.arrays import threads as blocks
-from engine.arrays.dispatch import either
 from engine.arrays.kernels import blocks as in_kernels
 from engine.arrays.kernels import gelu, softmax
+from engine.arrays.selection import either
 from engine.arrays.threads import BLOCK, in_blocks, rows_of
 
 F = engine.nn.functional

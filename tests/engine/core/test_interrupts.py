@@ -19,7 +19,7 @@ import engine
 from engine import func
 from engine.amp import autocast_mode
 from engine.arrays.devices import default
-from engine.arrays.dispatch import running
+from engine.arrays.running import running
 from engine.arrays.warn import ENGINE_FOLDER
 from engine.autograd import anomaly, forward_ad, interrupted
 from engine.core import backward, observers, views

@@ -50,11 +50,9 @@ class Server:
         self.port = free_ports(4)
         self.address = f"http://127.0.0.1:{self.port}"
         self.running = {}
-        environment = os.environ | {"UNDERTORCH_PORT": str(self.port)}
-        command(
-            ["bash", DEPLOY / "install.sh", self.folder], env={k: environment[k] for k in ("PATH", "UNDERTORCH_PORT")}
-        )
+        environment = {"PATH": os.environ["PATH"], "UNDERTORCH_PORT": str(self.port)}
         try:
+            command(["bash", DEPLOY / "install.sh", self.folder], env=environment)
             self.passwords = self.enrol(teachers, "--teachers") | self.enrol(learners)
         except BaseException:
             self.stop()
@@ -94,8 +92,12 @@ class Server:
 
     def stop(self):
         for process in self.running.values():
-            os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
             process.wait()
+        for place in Path("/proc").glob("[0-9]*"):  # and what they have started
+            with contextlib.suppress(OSError):
+                if str(self.folder).encode() in (place / "cmdline").read_bytes():
+                    os.kill(int(place.name), signal.SIGKILL)
         command(["bash", DEPLOY / "remove.sh", self.folder, "--with-homes"])
 
     def log(self, name):

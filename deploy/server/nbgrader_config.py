@@ -18,8 +18,9 @@ CLOCK = datetime.timedelta(minutes=2)  # how far a claimed time may be from that
 class Submit(ExchangeSubmit):
     """Leaves a submission to its owner alone to change: nbgrader lets everybody who knows its name."""
 
-    def set_perms(self, dest, fileperms, dirperms):
-        super().set_perms(dest, fileperms & ~0o022, dirperms & ~0o022)
+    def copy_files(self):
+        super().copy_files()
+        Path(self.inbound_path, self.assignment_filename).chmod(0o755)
 
 
 class Collect(ExchangeCollect):

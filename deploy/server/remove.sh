@@ -3,7 +3,7 @@
 # The folder goes, with the class in it: keep a copy of FOLDER/grader/class. Learners' homes stay, unless you say --with-homes.
 set -euo pipefail
 folder=$(realpath -m "${1:-/opt/undertorch}")
-[ -e "$folder/state/ports.env" ] || { echo "$folder is no class's server." >&2; exit 1; }
+[ -d "$folder/state" ] || { echo "$folder is no class's server." >&2; exit 1; }
 if [ -d /run/systemd/system ]; then
   systemctl disable --now undertorch-{proxy,hub,teacher} || true
   rm -f /etc/systemd/system/undertorch-{proxy,hub,teacher}.service
@@ -15,7 +15,7 @@ for name in $(sort -u "$folder/state/made" 2>/dev/null); do
   userdel ${2:+--remove} "$name" 2>/dev/null || true
 done
 pkill -KILL -U undertorch-grader || true
-userdel undertorch-grader
-groupdel undertorch
-groupdel undertorch-teachers
+userdel undertorch-grader || true
+groupdel undertorch || true
+groupdel undertorch-teachers || true
 rm -rf "$folder"

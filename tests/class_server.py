@@ -64,7 +64,7 @@ class Server:
         with roster.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([("id", "first_name", "last_name"), *people])
         self.said = self.accounts(roster, *options)
-        slips = (self.folder / "state" / "slips.html").read_text(encoding="utf-8")
+        slips = Path(re.search(r"passwords: (\S+)", self.said)[1]).read_text(encoding="utf-8")
         return dict(re.findall(r"User: <b>(.+?)</b>.*?Password: <b>(.+?)</b>", html.unescape(slips)))
 
     def accounts(self, *arguments):

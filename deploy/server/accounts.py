@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[3]
@@ -37,9 +38,7 @@ SLIP = """<div><p>{name}<p>{address}<p>User: <b>{id}</b><br>Password: <b>{passwo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("roster", type=Path)
-    parser.add_argument(
-        "--teachers", action="store_true", help="these people teach: they open the class and its grades"
-    )
+    parser.add_argument("--teachers", action="store_true", help="these people open the class and its grades")
     parser.add_argument("--address", default="", help="the server's, for the slips: https://hub.example.org")
     options = parser.parse_args()
     try:
@@ -48,9 +47,7 @@ def main() -> None:
         new = [person for person in people if not known(person.id, group)]
     except Problem as problem:
         sys.exit(str(problem))
-    passwords = {
-        person.id: "-".join("".join(secrets.choice(SIGNS) for _ in range(4)) for _ in range(3)) for person in new
-    }
+    passwords = {person.id: password() for person in new}
     make(new, passwords, group)
     print(f"{len(people)} people in {options.roster.name}; {len(new)} new accounts.")
     if new:
@@ -59,29 +56,26 @@ def main() -> None:
         enrol(options.roster)
 
 
+def password() -> str:
+    return "-".join("".join(secrets.choice(SIGNS) for _ in range(4)) for _ in range(3))
+
+
 def known(id: str, group: str) -> bool:
     """Whether somebody has an account of the class. Raises Problem for an account that is somebody else's."""
     if not NAME.fullmatch(id):
-        raise Problem(
-            f"{id!r} cannot be an account's name: small letters, digits, _ and -, a letter first. "
-            "Give the list a column `id`."
-        )
+        raise Problem(f"{id!r} cannot be an account's name, in a column `id`: small letters, digits, _ and -.")
     try:
         pwd.getpwnam(id)
     except KeyError:
         return False
     if id not in grp.getgrnam(group).gr_mem:
-        raise Problem(
-            f"This computer has an account {id} already, which is not the class's: give that person another id."
-        )
+        raise Problem(f"This computer has an account {id} that is not the class's: give that person another id.")
     return True
 
 
 def make(people: list[Person], passwords: dict[str, str], group: str) -> None:
     lines = [f"{p.id}:{passwords[p.id]}:::{re.sub('[:,=]', ' ', p.name)}:/home/{p.id}:/bin/bash\n" for p in people]
-    with (FOLDER / "state" / "made").open(
-        "a", encoding="utf-8"
-    ) as made:  # first, so that remove.sh finds what is half done
+    with (FOLDER / "state" / "made").open("a", encoding="utf-8") as made:  # remove.sh finds what is half done, too
         made.writelines(f"{person.id}\n" for person in people)
     if lines:
         subprocess.run(["newusers"], input="".join(lines), text=True, check=True)
@@ -91,7 +85,7 @@ def make(people: list[Person], passwords: dict[str, str], group: str) -> None:
 
 
 def slips(people: list[Person], passwords: dict[str, str], address: str) -> Path:
-    path = FOLDER / "state" / "slips.html"
+    path = FOLDER / "state" / f"slips-{time.strftime('%Y-%m-%d-%H%M%S')}.html"
     cut = [
         SLIP.format(name=html.escape(p.name), address=html.escape(address), id=p.id, password=passwords[p.id])
         for p in people

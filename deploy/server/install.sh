@@ -65,14 +65,16 @@ umask 022
 mkdir -p "$folder/units"
 for unit in "$here"/units/*.service; do
   sed -e "s|@FOLDER@|$folder|g" -e "s|@PROXY@|$UNDERTORCH_PORT|g" -e "s|@API@|$((UNDERTORCH_PORT + 1))|g" \
-    -e "s|@HUB@|$((UNDERTORCH_PORT + 2))|g" -e "s|@TEACHER@|$((UNDERTORCH_PORT + 3))|g" "$unit" >"$folder/units/$(basename "$unit")"
+    -e "s|@HUB@|${UNDERTORCH_HUB_PORT:-$((UNDERTORCH_PORT + 2))}|g" -e "s|@TEACHER@|$((UNDERTORCH_PORT + 3))|g" "$unit" >"$folder/units/$(basename "$unit")"
 done
 echo "The course is in $folder."
 if [ -d /run/systemd/system ]; then
-  cp "$folder"/units/*.service /etc/systemd/system
-  systemctl daemon-reload
-  systemctl enable --quiet undertorch-{proxy,hub,teacher}
-  systemctl restart undertorch-{proxy,hub,teacher}
+  for unit in ${UNDERTORCH_UNITS:-proxy hub teacher}; do  # The Littlest JupyterHub has a proxy and a hub of its own
+    cp "$folder/units/undertorch-$unit.service" /etc/systemd/system
+    systemctl daemon-reload
+    systemctl enable --quiet "undertorch-$unit"
+    systemctl restart "undertorch-$unit"
+  done
   echo "The hub answers at http://127.0.0.1:$UNDERTORCH_PORT; deploy/server/Caddyfile gives it an address and https."
 fi
 echo "Next: $folder/venv/bin/python $here/accounts.py ROSTER.csv"

@@ -42,17 +42,14 @@ def with_groups(_authenticator, _handler, authentication):
 c.Authenticator.post_auth_hook = with_groups
 
 # A learner's server.
-ENVIRONMENT = {
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+c.Spawner.environment = {
     "PATH": f"{FOLDER}/bin:{FOLDER}/venv/bin:/usr/local/bin:/usr/bin:/bin",
     "PYTHONPATH": str(FOLDER / "course"),
     "JUPYTER_CONFIG_PATH": f"{FOLDER}/etc/learner:{FOLDER}/etc",
-    "OMP_NUM_THREADS": "1",  # a kernel computes with one thread: a class shares the cores
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
+    **dict.fromkeys(THREADS, "1"),  # a class shares the cores
 }
 BYTES = int(MEMORY_GB * 2**30)
-c.Spawner.environment = ENVIRONMENT
 c.Spawner.env_keep = ["LANG", "LC_ALL", "TZ"]
 c.Spawner.default_url = "/lab/tree/my_lessons/00_welcome.ipynb"
 c.Spawner.disable_user_config = True  # no settings out of a home that somebody may have been talked into
@@ -77,24 +74,14 @@ else:  # for each process by itself, and the number of them together
                      f"{FOLDER}/venv/bin/jupyterhub-singleuser"]  # fmt: skip
 
 # The teachers' server (units/undertorch-teacher.service), and what closes those that nobody uses.
+TOKEN = (FOLDER / "state" / "teacher.env").read_text(encoding="utf-8").strip().partition("=")[2]
+CULLER = [f"{FOLDER}/venv/bin/python", "-m", "jupyterhub_idle_culler", f"--timeout={IDLE_SECONDS}"]
 c.JupyterHub.services = [
-    {
-        "name": "class",
-        "url": f"http://127.0.0.1:{PORT + 3}",
-        "api_token": (FOLDER / "state" / "teacher.env").read_text(encoding="utf-8").strip().partition("=")[2],
-        "oauth_no_confirm": True,
-    },
-    {
-        "name": "idle",
-        "command": [f"{FOLDER}/venv/bin/python", "-m", "jupyterhub_idle_culler", f"--timeout={IDLE_SECONDS}",
-                    f"--max-age={HOURS * 3600}", "--cull-every=300"],
-    },
-]  # fmt: skip
+    {"name": "class", "url": f"http://127.0.0.1:{PORT + 3}", "api_token": TOKEN, "oauth_no_confirm": True},
+    {"name": "idle", "command": [*CULLER, f"--max-age={HOURS * 3600}"]},
+]
+SEEN_AND_CLOSED = ["list:users", "read:users:activity", "read:servers", "delete:servers"]
 c.JupyterHub.load_roles = [
     {"name": "teacher", "groups": [TEACHERS], "scopes": ["access:services!service=class"]},
-    {
-        "name": "idle",
-        "services": ["idle"],
-        "scopes": ["list:users", "read:users:activity", "read:servers", "delete:servers"],
-    },
+    {"name": "idle", "services": ["idle"], "scopes": SEEN_AND_CLOSED},
 ]

@@ -2,9 +2,11 @@
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -125,3 +127,24 @@ def test_a_time_that_was_written_by_hand_does_not_count(exchange, tmp_path):
     folder.rename(folder.with_name(folder.name.replace("2099", "2020")))
     assert exchange.collect()[f"{me()}/ps/timestamp.txt"].startswith(b"20")
     assert not exchange.collect()[f"{me()}/ps/timestamp.txt"].startswith((b"2020", b"2099"))
+
+
+def test_the_plugin_of_tljh_takes_the_settings_and_leaves_tljh_its_addresses(tmp_path, monkeypatch):
+    traitlets = pytest.importorskip("traitlets.config")
+    for part in ("etc", "state"):
+        (tmp_path / part).mkdir()
+    (tmp_path / "state" / "teacher.env").write_text("JUPYTERHUB_API_TOKEN=abc\n", encoding="utf-8")
+    shutil.copy(SERVER / "jupyterhub_config.py", tmp_path / "etc")
+    monkeypatch.setenv("UNDERTORCH_FOLDER", str(tmp_path))
+    monkeypatch.delenv("UNDERTORCH_PORT", raising=False)
+    hooks = types.ModuleType("tljh.hooks")
+    hooks.hookimpl = lambda function: function
+    monkeypatch.setitem(sys.modules, "tljh", types.ModuleType("tljh"))
+    monkeypatch.setitem(sys.modules, "tljh.hooks", hooks)
+    plugin = runpy.run_path(str(SERVER.parent / "tljh" / "tljh_undertorch.py"))
+    c = traitlets.Config()
+    c.JupyterHub.hub_port, c.JupyterHub.bind_url = 15001, "http://127.0.0.1:15003"
+    plugin["tljh_custom_jupyterhub_config"](c)
+    assert (c.JupyterHub.hub_port, c.JupyterHub.bind_url) == (15001, "http://127.0.0.1:15003")
+    assert "hub_bind_url" not in c.JupyterHub and "api_url" not in c.ConfigurableHTTPProxy
+    assert c.JupyterHub.authenticator_class == "pam" and c.JupyterHub.services[0]["api_token"] == "abc"

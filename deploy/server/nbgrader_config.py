@@ -31,6 +31,8 @@ class Collect(ExchangeCollect):
         came = datetime.datetime.fromtimestamp(about.st_ctime, datetime.UTC).replace(tzinfo=None)
         if abs(came - record["timestamp"]) > CLOCK:
             record["timestamp"] = came
+        if not Path(path, "submission_secret.txt").is_file():  # nbgrader writes it last: this one broke off
+            record["timestamp"] = datetime.datetime(1970, 1, 1)
         try:
             record["username"] = pwd.getpwuid(about.st_uid).pw_name
         except KeyError:

@@ -6,10 +6,10 @@ import re
 import sqlite3
 from pathlib import Path
 
-import class_server
 import pytest
-from class_server import Person, as_user
 
+from benchmarks import class_server
+from benchmarks.class_server import Person, as_user
 from course.judging import exercises
 
 pytestmark = [

@@ -74,9 +74,10 @@ def exchange(settings, tmp_path, monkeypatch):
     class Exchange:
         log = ""
 
-        def hand_in(self, name, **files):
-            folder = inbound / f"{name}+ps+2099-01-01 10:00:00.000000 UTC+x"
+        def hand_in(self, name, day="2099-01-01", **files):
+            folder = inbound / f"{name}+ps+{day} 10:00:00.000000 UTC+x"
             folder.mkdir()
+            (folder / "submission_secret.txt").write_text("x")
             for file, content in files.items():
                 (folder / file).write_bytes(content)
             return folder
@@ -110,7 +111,8 @@ def test_a_link_in_a_submission_is_not_followed(exchange, tmp_path):
         (folder / name).symlink_to(tmp_path / "secret.ipynb")
     os.mkfifo(folder / "waits.ipynb")
     (folder / "inner.ipynb").mkdir()
-    assert exchange.collect().keys() == {f"{me()}/ps/ps.ipynb", f"{me()}/ps/timestamp.txt"}
+    expected = {f"{me()}/ps/{name}" for name in ("ps.ipynb", "timestamp.txt", "submission_secret.txt")}
+    assert exchange.collect().keys() == expected
     assert "linked.ipynb" in exchange.log and "waits.ipynb" in exchange.log
 
 
@@ -119,7 +121,7 @@ def test_names_and_sizes_of_what_is_collected_have_limits(exchange):
     odd = {"-rf.ipynb": b"", ".hidden.ipynb": b"", "a\nb.ipynb": b"", "x.py": b"", "$(id).ipynb": b""}
     exchange.hand_in(me(), **many, **odd, **{"ps.ipynb": b"{}", "huge.ipynb": bytes(5_000_001)})
     names = {Path(path).name for path in exchange.collect()}
-    assert "ps.ipynb" in names and len(names) <= 21 and not names & odd.keys() and "huge.ipynb" not in names
+    assert "ps.ipynb" in names and len(names) <= 22 and not names & odd.keys() and "huge.ipynb" not in names
 
 
 def test_a_time_that_was_written_by_hand_does_not_count(exchange, tmp_path):
@@ -127,6 +129,38 @@ def test_a_time_that_was_written_by_hand_does_not_count(exchange, tmp_path):
     folder.rename(folder.with_name(folder.name.replace("2099", "2020")))
     assert exchange.collect()[f"{me()}/ps/timestamp.txt"].startswith(b"20")
     assert not exchange.collect()[f"{me()}/ps/timestamp.txt"].startswith((b"2020", b"2099"))
+
+
+def test_a_submission_that_broke_off_does_not_replace_a_whole_one(exchange):
+    exchange.hand_in(me(), **{"ps.ipynb": b"whole"})
+    half = exchange.hand_in(f"{me()}", "2099-01-02", **{"ps.ipynb": b"ha"})
+    (half / "submission_secret.txt").unlink()
+    assert exchange.collect()[f"{me()}/ps/ps.ipynb"] == b"whole"
+
+
+def test_the_values_for_kubernetes_are_read_and_teachers_alone_write_into_the_shared_folder():
+    yaml = pytest.importorskip("yaml")
+    folder = SERVER.parent / "kubernetes"
+    values = yaml.safe_load((folder / "values.yaml").read_text(encoding="utf-8"))
+    assert values.keys() <= {"hub", "proxy", "singleuser", "cull", "scheduling", "prePuller"}
+    assert values["singleuser"]["extraEnv"]["OMP_NUM_THREADS"] == "1"
+    (mount,) = values["singleuser"]["storage"]["extraVolumeMounts"]
+    (volume,) = values["singleuser"]["storage"]["extraVolumes"]
+    claim = yaml.safe_load((folder / "shared.yaml").read_text(encoding="utf-8"))
+    assert mount["readOnly"] and volume["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    c = types.SimpleNamespace(Authenticator=types.SimpleNamespace(), Spawner=types.SimpleNamespace())
+    exec(values["hub"]["extraConfig"]["teachers"], {"c": c})
+    roles = "https://purl.imsglobal.org/spec/lti/claim/roles"
+    kinds = {"http://purl.imsglobal.org/vocab/lis/v2/membership#Instructor": False,
+             "http://purl.imsglobal.org/vocab/lis/v2/membership#Learner": True}  # fmt: skip
+    for role, read_only in kinds.items():
+        told = c.Authenticator.post_auth_hook(None, None, {"name": "x", "auth_state": {roles: [role]}})
+        groups = [types.SimpleNamespace(name=name) for name in told["groups"]]
+        spawner = types.SimpleNamespace(
+            user=types.SimpleNamespace(groups=groups), volume_mounts=[{"name": "home"}, mount]
+        )
+        c.Spawner.pre_spawn_hook(spawner)
+        assert spawner.volume_mounts[1]["readOnly"] == read_only and mount["readOnly"]
 
 
 def test_the_plugin_of_tljh_takes_the_settings_and_leaves_tljh_its_addresses(tmp_path, monkeypatch):

@@ -88,16 +88,35 @@ class Server:
 
     def kill(self, name):
         """As by `kill -9`: of the unit's main process alone."""
-        self.running.pop(name).kill()
+        process = self.running.pop(name)
+        process.kill()
+        process.wait()
+        for place in self.processes():  # systemd ends what else the unit has started
+            with contextlib.suppress(OSError):
+                if name == "hub" and b"jupyterhub_idle_culler" in (place / "cmdline").read_bytes():
+                    os.kill(int(place.name), signal.SIGKILL)
+
+    def kill_all_of(self, id):
+        """As by `kill -9`: somebody's server, and the kernels in it."""
+        for place in self.processes():
+            with contextlib.suppress(OSError):
+                if place.owner() == id:
+                    os.kill(int(place.name), signal.SIGKILL)
+
+    def processes(self):
+        """Those that have to do with this server, as places in /proc."""
+        for place in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if str(self.folder).encode() in (place / "cmdline").read_bytes():
+                    yield place
 
     def stop(self):
         for process in self.running.values():
             process.kill()
             process.wait()
-        for place in Path("/proc").glob("[0-9]*"):  # and what they have started
+        for place in self.processes():  # and what they have started
             with contextlib.suppress(OSError):
-                if str(self.folder).encode() in (place / "cmdline").read_bytes():
-                    os.kill(int(place.name), signal.SIGKILL)
+                os.kill(int(place.name), signal.SIGKILL)
         command(["bash", DEPLOY / "remove.sh", self.folder, "--with-homes"])
 
     def log(self, name):

@@ -68,7 +68,7 @@ class Server:
         return dict(re.findall(r"User: <b>(.+?)</b>.*?Password: <b>(.+?)</b>", html.unescape(slips)))
 
     def accounts(self, *arguments):
-        return command([self.folder / "venv/bin/python", self.folder / "course/deploy/server/accounts.py", *arguments])
+        return command([self.folder / "bin" / "accounts", *arguments])
 
     def start(self, *names):
         for name in names or UNITS:

@@ -1,7 +1,7 @@
 """A class's roster made into system accounts, by `newusers`; first passwords on slips to print and to cut.
 
-As root: FOLDER/venv/bin/python FOLDER/course/deploy/server/accounts.py ROSTER.csv [--teachers]. Who has an account of
-the class already keeps it, and the password. An account that is not the class's is never touched.
+As root, where install.sh put it: /opt/undertorch/bin/accounts ROSTER.csv [--teachers]. Who has an account of the class
+already keeps it, and the password. An account that is not the class's is never touched.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[3]
+FOLDER = Path(__file__).resolve().parents[1]
 GRADER = "undertorch-grader"
 sys.path.insert(0, str(FOLDER / "course"))
 

@@ -40,7 +40,9 @@ fi
 here=$folder/course/deploy/server
 mkdir -p "$here" && cp -r "$course/deploy/server/." "$here"
 cp -r "$here"/{jupyterhub_config.py,nbgrader_config.py,learner,teacher} "$folder/etc"
+sed "1i #!$folder/venv/bin/python" "$here/accounts.py" >"$folder/bin/accounts"
 install -m 755 "$here/undertorch" "$folder/bin/undertorch"
+chmod 755 "$folder/bin/accounts"
 chmod -R go-w,a+rX "$folder/course" "$folder/etc" "$folder/bin"
 
 # Everybody may put into these, and list nothing; `1` keeps them from each other's. nbgrader finds them made.
@@ -77,4 +79,4 @@ if [ -d /run/systemd/system ]; then
   done
   echo "The hub answers at http://127.0.0.1:$UNDERTORCH_PORT; deploy/server/Caddyfile gives it an address and https."
 fi
-echo "Next: $folder/venv/bin/python $here/accounts.py ROSTER.csv"
+echo "Next: $folder/bin/accounts ROSTER.csv"

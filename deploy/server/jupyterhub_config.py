@@ -58,13 +58,11 @@ if Path("/run/systemd/system").is_dir():  # limits for all of a learner's proces
     c.JupyterHub.spawner_class = "systemd"
     c.SystemdSpawner.mem_limit = BYTES
     c.SystemdSpawner.cpu_limit = CORES
-    c.SystemdSpawner.isolate_tmp = c.SystemdSpawner.isolate_devices = c.SystemdSpawner.disable_user_sudo = True
+    c.SystemdSpawner.isolate_tmp = True  # and no more: what forbids new privileges forbids `passwd`, too
     c.SystemdSpawner.unit_extra_properties = {
         "TasksMax": str(PROCESSES),
         "RuntimeMaxSec": f"{HOURS}h",
         "LimitFSIZE": str(2**28),
-        "ProtectSystem": "strict",
-        "ReadWritePaths": f"/home {FOLDER}/exchange",
         "ProtectProc": "invisible",
     }
     c.SystemdSpawner.cmd = [f"{FOLDER}/venv/bin/jupyterhub-singleuser"]

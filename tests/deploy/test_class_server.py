@@ -152,6 +152,13 @@ def test_a_learner_finds_the_lessons_and_works_in_them(released):
     assert "tensor([6.])" in said and "\n1\n" in said
 
 
+def test_a_learner_chooses_another_password_in_a_terminal(server, people):
+    chen, new = people[CHEN], "a-word-of-my-own-7"
+    chen.terminal(f"(echo {chen.password}; sleep 1; echo {new}; sleep 1; echo {new}) | passwd")
+    assert Person(server, CHEN).login().status_code == 403
+    assert Person(server, CHEN, new).login().ok
+
+
 def test_the_round_ends_with_everybodys_points(graded, teacher):
     _, said = graded
     assert "5 graded now" in said

@@ -16,6 +16,7 @@ c.JupyterHub.bind_url = f"http://127.0.0.1:{PORT}"
 c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{PORT + 2}"
 c.ConfigurableHTTPProxy.should_start = False
 c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{PORT + 1}"
+c.JupyterHub.last_activity_interval = 10  # as often a proxy that started anew is told its routes
 c.JupyterHub.cleanup_servers = False
 c.JupyterHub.cleanup_proxy = False
 c.JupyterHub.db_url = f"sqlite:///{FOLDER}/state/jupyterhub.sqlite"

@@ -489,7 +489,8 @@ def clamp(input, min=None, max=None, *, kind=None):
     """The elements limited to [min, max]; either may be None, a number or a tensor.  On them too the gradient is 1."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if isinstance(min, Tensor) is not isinstance(max, Tensor) and min is not None is not max:
+    one_is_a_tensor = isinstance(min, Tensor) is not isinstance(max, Tensor)
+    if one_is_a_tensor and min is not None and max is not None:  # PyTorch takes two of a kind
         min, max = (number(v, "clamp", name) for v, name in ((min, "min"), (max, "max")))
     x, low, high = map(array_of, (input, min, max))
     given = [v for v in (low, high) if v is not None]

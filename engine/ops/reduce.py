@@ -24,7 +24,7 @@ from . import return_types
 from .checks import check_floating, checked_dim, checked_dims, number
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, maximum, minimum, sgn
-from .rows import floating, offers, pick, register, widened
+from .rows import floating, pick, register, widened, with_asking
 from .shape import join
 from .writes import zeros_for
 
@@ -358,7 +358,7 @@ def usual(input, dim, keepdim, *, axis=None, keepdims=False):
     return dim, axes(dim, array_of(input).ndim), keepdim or keepdims
 
 
-sum, mean = offers(summing, None), offers(averaging, None)
+sum, mean = with_asking(summing, None), with_asking(averaging, None)
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None):

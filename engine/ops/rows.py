@@ -70,7 +70,7 @@ def unary(name, forward, rule=None, *, integers="float", backward=None, refuses=
     to_float = integers == "float"
     functions = Function(forward, formula=True)
 
-    def made(unusual):
+    def asking(unusual):
         def op(input, *, out=None):
             if not isinstance(input, Tensor):
                 return unusual[type(input)](input)
@@ -92,13 +92,16 @@ def unary(name, forward, rule=None, *, integers="float", backward=None, refuses=
 
         return op
 
-    return register(name, "unary" if rule else "test", offers(made, functions), rule)
+    return register(name, "unary" if rule else "test", with_asking(asking, functions), rule)
 
 
-def offers(made, unusual):
-    """The operation that asks ``unusual`` for all but Tensors, and for ``out=``; a door makes one that asks it."""
-    op = made(unusual)
-    op.made = made
+def with_asking(asking, unusual):
+    """``asking(unusual)``: the operation, which calls ``unusual`` for all but Tensors, and for ``out=``.
+
+    ``op.asking`` is kept for its door, which makes one that calls the door instead.
+    """
+    op = asking(unusual)
+    op.asking = asking
     return op
 
 
@@ -114,17 +117,19 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
     classes where the second input is a tensor, where it is a number, and where the first one is; by default one name.
     """
     names = backward or (camel(name) + "Backward0",) * 3
-    made = {n: node_class(n, rule_x, rule_y) for n in names}
-    for Class in made.values():
+    classes = {n: node_class(n, rule_x, rule_y) for n in names}
+    for Class in classes.values():
         Class.diagonal = True
-    Backward, Second, First = (made[n] for n in names)
+    Backward, Second, First = (classes[n] for n in names)
     for Class in (Second, First):
         Class.scalar_operand = Class is not Backward
     (xx, yx), (xy, yy) = Backward.needs  # which rules need x, which need y
 
     forward = Function(forward).call if isinstance(forward, str) else forward
+    slow = Slow(forward, (rule_x, rule_y), (Backward, Second, First), divides, bools)
+    mixed = slow.mixed
 
-    def made(unusual, numbers=scalar_types):
+    def asking(unusual, numbers=scalar_types):
         def op(input, other, *, out=None):
             if out is not None:
                 return unusual(input, other, out=out)
@@ -173,34 +178,43 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
 
         return op
 
-    def unusual(input, other):
+    return register(name, "binary", with_asking(asking, slow.numbers), rule_x, rule_y)
+
+
+class Slow:
+    """The calls of a binary operation that are not of two Tensors of one dtype, or of one and a number."""
+
+    def __init__(self, forward, rules, classes, divides, bools):
+        self.forward, self.rules, self.classes, self.divides, self.bools = forward, rules, classes, divides, bools
+
+    def numbers(self, input, other):
         """Numbers and arrays on either side; NumPy's numbers are as Python's."""
+        _, Second, First = self.classes
         if isinstance(input, Tensor):
-            return mixed(input.array, input.node, other.item() if type(other) in number_types else other, None, Second)
+            other = other.item() if type(other) in number_types else other
+            return self.mixed(input.array, input.node, other, None, Second)
         if isinstance(other, Tensor):
             input = input.item() if type(input) in number_types else input
-            return mixed(input, None, other.array, other.node, First)
-        return forward(input, other)
+            return self.mixed(input, None, other.array, other.node, First)
+        return self.forward(input, other)
 
-    def mixed(x, p, y, q, Class):
-        """The cases in which a program spends no time: other dtypes, arrays beside Tensors, errors."""
+    def mixed(self, x, p, y, q, Class):
+        """Mixed dtypes, arrays beside Tensors, errors."""
         be_quiet()
         if type(x) not in modules or type(y) not in modules:
             return NotImplemented
-        if not bools and (is_bool(x) or is_bool(y)):
+        if not self.bools and (is_bool(x) or is_bool(y)):
             raise no_bools(x, y)
         x, y = one_device(x, y)
         try:
-            out, common = promoted(forward, x, y, divides)
+            out, common = promoted(self.forward, x, y, self.divides)
         except ValueError:
             raise broadcast_error(x, y) from None
         if (p is None and q is None) or not mode.enabled:
             return Tensor(out)
-        node = Class((p, q), (x, y))
+        node, (rule_x, rule_y) = Class((p, q), (x, y)), self.rules
         node.rules = undo_cast(rule_x, x, y, common), undo_cast(rule_y, y, x, common)
         return Tensor(out, node)
-
-    return register(name, "binary", offers(made, unusual), rule_x, rule_y)
 
 
 def bits(name, forward, kernel=None):
@@ -221,7 +235,7 @@ def bits(name, forward, kernel=None):
 def comparison(name, forward):
     """An elementwise test of two inputs; the result is bool."""
 
-    def made(unusual, numbers=scalar_types):
+    def asking(unusual, numbers=scalar_types):
         def op(input, other, *, out=None):
             if out is not None:
                 return unusual(input, other, out=out)
@@ -246,7 +260,7 @@ def comparison(name, forward):
         except TypeError:
             return Tensor(promoted(forward, *one_device(x, y))[0])
 
-    def unusual(input, other):
+    def from_numbers(input, other):
         x, y = array_of(input), array_of(other)
         if type(x) not in modules or type(y) not in modules:
             return NotImplemented
@@ -254,7 +268,7 @@ def comparison(name, forward):
             return compared(x, y)
         return forward(x, y) if y is other else Tensor(forward(x, y))
 
-    op = offers(made, unusual)
+    op = with_asking(asking, from_numbers)
     if not name.startswith("logical"):  # what they are written into loses its past; after logical_and_ PyTorch keeps it
         op.written = [node_class(f"{camel(name)}Backward{i}", lambda g: zeros_for(g)) for i in (0, 1)]
     return register(name, "comparison", op)

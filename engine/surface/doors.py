@@ -332,7 +332,7 @@ def make(check, inner, unusual):
 
 def asking(operation, text, door):
     """The operation, if it looks itself whether its arguments are Tensors; it calls the door with all others."""
-    made, code = getattr(operation, "made", None), getattr(operation, "__code__", None)
+    made, code = getattr(operation, "asking", None), getattr(operation, "__code__", None)
     if not made or not all(name in text for name in code.co_varnames[: code.co_argcount]):
         return None
     if text in OF_ONE:
@@ -390,7 +390,7 @@ class Offered(dict):
             if kind in kinds.split():
                 f = operations(family)[name]
                 title += "_" * (kind == "in_place")
-                if lines and not (self.method and lines[0][0] in OF_ONE and not hasattr(f, "made")):
+                if lines and not (self.method and lines[0][0] in OF_ONE and not hasattr(f, "asking")):
                     self.later[title] = f, lines, several, self.method, module, (family, name)
                 else:  # it takes nothing
                     self[title] = in_place(f) if kind == "in_place" else f

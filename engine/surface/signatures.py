@@ -1,12 +1,16 @@
 """The public names: each with its arguments, in PyTorch's own notation, and where it is offered.
 
-A heading says in which file of ``ops`` the operations stand, and whether they are functions of the package, methods of
-Tensor, methods that write into it, or functions of ``nn.functional`` or ``linalg``.  ``clip=clamp``: the operation
-``clamp`` under another name.  ``.any``: PyTorch has several signatures of that name, and says of wrong arguments that
-none fits; ``.dim``: if there is more than one argument.  Two lines for one name: the first that fits is taken.  What
-has no type is looked at by the operation.  ``as``: how PyTorch's errors call the function and its arguments, and in
-which order they come there: PyTorch's own functions give them on by position.  A name without arguments is offered as
-it is, and so is a method of ``Tensor input`` alone; with a check it takes ``Tensor self``.
+- ``[reduce] function method``: a heading. The operations stand in ``ops/reduce.py``, and are functions of the package
+  and methods of Tensor; ``in_place`` are methods that write into it, ``functional`` and ``linalg`` names of these.
+- ``clip=clamp``: the operation ``clamp`` under another name.
+- ``pow.any(...)``: PyTorch has several signatures, and says of wrong arguments that none fits; ``round.dim(...)``: only
+  if there is more than one argument.
+- ``pow.any(Tensor input, ...)``, ``pow.any(Number input, ...)``: two lines for a name; the first that fits is taken.
+- ``dtype=None``: an argument without a type is looked at by the operation.
+- ``vector_norm(...) as linalg_``: how PyTorch's errors call the function and, in brackets, its arguments, in the order
+  in which PyTorch's own function gives them on by position.
+- ``float_power_``, ``relu(Tensor input)``: a name without arguments is offered as it is, and so is a method of its
+  tensor alone; one that has a check takes ``Tensor self``.
 """
 
 # names of arguments that PyTorch takes too: NumPy's, and those of one signature among several

@@ -185,3 +185,11 @@ def test_without_dimensions_a_tensor_on_the_cpu_goes_with_any_device_and_no_othe
     for x, y in ((there, engine.tensor([2.0])), (here, engine.tensor(2.0, device="sim")), (there, here)):
         with pytest.raises(RuntimeError, match="same device"):
             x * y
+
+
+@each_library
+@each_float
+def test_a_step_of_half_the_gap_or_less_is_lost_when_added_to_1(lib, name):
+    one, half = filled(lib, 1.0, name), lib.finfo(getattr(lib, name)).eps / 2
+    assert (one + half == one).all() and (one + 0.9 * half == one).all()
+    assert (one + 1.5 * half != one).all() and (one - half != one).all()

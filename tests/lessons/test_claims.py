@@ -213,6 +213,14 @@ def test_06_a_leaf_is_what_no_operation_made_since_it_was_asked(name):
 
 
 @pytest.mark.parametrize("name", ["engine", "torch"])
+def test_06_a_leaf_that_the_result_was_not_computed_from_gets_no_gradient(name):
+    lib = pytest.importorskip(name)
+    used, unused = (lib.tensor(2.0, requires_grad=True) for _ in range(2))
+    (used * used).backward()
+    assert used.grad.item() == 4 and unused.grad is None
+
+
+@pytest.mark.parametrize("name", ["engine", "torch"])
 def test_06_autograd_grad_uses_up_the_notes_and_an_optimizer_refuses_results_alone(name):
     lib = pytest.importorskip(name)
     x = lib.tensor(3.0, requires_grad=True)

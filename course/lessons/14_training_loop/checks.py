@@ -86,6 +86,10 @@ def loss_afterwards(model, loss_fn, optimizer, x, y):
     return loss_fn(model(x), y).item()
 
 
+def times_the_batch(model, loss_fn, optimizer, x, y):
+    return training_step(("back", "step", "clear"))(model, lambda *both: loss_fn(*both) * len(x), optimizer, x, y)
+
+
 def exchanged(model, loss_fn, optimizer, x, y):
     return training_step(("back", "step", "clear"))(model, lambda guess, y: loss_fn(y, guess), optimizer, x, y)
 
@@ -113,8 +117,9 @@ def batches(*sizes, right):
     """Batches of the given sizes, in which the first so many of each are answered rightly."""
     found = []
     for size, good in zip(sizes, right, strict=True):
-        answers = engine.arange(size) % 3
-        scores = nn.functional.one_hot((answers + (engine.arange(size) >= good)) % 3, 3) * 0.75 - 0.5
+        # In this order an `argmax` down the columns is right for none of the first three.
+        answers = (engine.arange(size) + 1) % 3
+        scores = nn.functional.one_hot((answers + 2 * (engine.arange(size) >= good)) % 3, 3) * 0.75 - 0.5
         found.append((scores, answers))
     return found
 
@@ -161,7 +166,18 @@ def accuracy_more(accuracy):
     yield "", judged, accuracy, True, batches(10, 10, 3, right=(9, 4, 0))
 
 
-def share(prepare=True, restore=True, notes=False, freeze=False, count=lambda right, seen, parts: right / seen):
+def down_the_columns(scores, y):
+    """How many are right of those that `argmax(dim=0)` finds, as far as the two go together."""
+    return sum(given == answer for given, answer in zip(scores.argmax(dim=0).tolist(), y.tolist(), strict=False))
+
+
+def hits(scores, y):
+    return (scores.argmax(dim=1) == y).sum().item()
+
+
+def share(
+    prepare=True, restore=True, notes=False, freeze=False, good=hits, count=lambda right, seen, parts: right / seen
+):
     """`accuracy`, with something left out, or counted in another way."""
 
     def accuracy(model, data):
@@ -173,9 +189,9 @@ def share(prepare=True, restore=True, notes=False, freeze=False, count=lambda ri
         right, seen, parts = 0, 0, []
         with engine.set_grad_enabled(notes):
             for x, y in data:
-                good = (model(x).argmax(dim=1) == y).sum().item()
-                right, seen = right + good, seen + len(y)
-                parts.append(good / len(y))
+                found = good(model(x), y)
+                right, seen = right + found, seen + len(y)
+                parts.append(found / len(y))
         if restore:
             model.train(before or restore == "train")
         return count(right, seen, parts)
@@ -490,6 +506,11 @@ EXERCISES = (
                 "The step finds no gradients: it comes before `backward()`, or they were cleared in between.",
             ),
             (loss_afterwards, "That is the loss *after* the step. Asked for is the one from which the step was made."),
+            (
+                times_the_batch,
+                "`loss_fn` gives the mean over the batch. Times the number of examples, the loss is another one, and "
+                "the step is too long.",
+            ),
             (exchanged, "The model's result comes first, and the true answer second: `loss_fn(model(x), y)`."),
             (
                 training_step(("back", "step", "clear"), loss_of=lambda loss: None),
@@ -535,6 +556,19 @@ EXERCISES = (
             (
                 share(count=lambda right, seen, parts: right),
                 "That is how many are right. Divide by how many there are.",
+            ),
+            (
+                share(good=down_the_columns),
+                "`argmax(dim=0)` goes down the columns: which example has the largest score of a class. Each example "
+                "is a row, and its answer is `argmax(dim=1)`.",
+            ),
+            (
+                share(good=lambda scores, y: (scores.argmin(dim=1) == y).sum().item()),
+                "That is the *smallest* score of each example. The largest one is the model's answer.",
+            ),
+            (
+                share(count=lambda right, seen, parts: 1 - right / seen),
+                "That is the fraction that is *wrong*.",
             ),
             (
                 share(count=lambda right, seen, parts: right / len(parts)),

@@ -183,7 +183,10 @@ def by_pencil(n, size):
 
 
 def parts_of(share, examples, size):
-    return [share(list(examples), rank, size) for rank in range(size)]
+    """The share of each rank, and a word where the list itself is another one afterwards."""
+    held = list(examples)
+    shares = [share(held, rank, size) for rank in range(size)]
+    return shares if held == list(examples) else [*shares, "the list itself has changed"]
 
 
 def share_trial(share):
@@ -228,6 +231,11 @@ def one_too_many(examples, rank, size):
     return (examples + examples[: each * size - len(examples)])[rank::size]
 
 
+def longer_in_place(examples, rank, size):
+    examples += examples[: -len(examples) % size]
+    return examples[rank::size]
+
+
 # 20.3
 
 
@@ -265,7 +273,7 @@ def train_more(train):
     yield "", functools.partial(in_order, 2, 4, False), train
 
 
-def training(first=True, together=True, mean=True, of_weights=False, once=False, late=False, after=False, clear=True):
+def training(first=True, together=True, mean=True, once=False, late=False, after=False, clear=True, by=0):
     """`train`, with one thing or the other left out or in the wrong place."""
 
     def train(model, batches, dist):
@@ -283,7 +291,7 @@ def training(first=True, together=True, mean=True, of_weights=False, once=False,
                 if together:
                     dist.all_reduce(p.grad)
                 if mean:
-                    p.grad /= dist.get_world_size()
+                    p.grad /= by or dist.get_world_size()
             if not late:
                 optimizer.step()
         if after:
@@ -307,6 +315,39 @@ def divided_loss(model, batches, dist):
             dist.all_reduce(g)
             with engine.no_grad():
                 p -= 0.1 * g
+
+
+def divided_by_four(model, batches, dist):
+    """The number of the lesson's workers stands in the place of the number of ranks."""
+    training(by=4)(model, batches, dist)
+
+
+def begins_with_the_mean(model, batches, dist):
+    training(first=False, after=True)(model, [], dist)
+    training(first=False)(model, batches, dist)
+
+
+def rank_0_alone_sends(model, batches, dist):
+    training(first=dist.get_rank() == 0)(model, batches, dist)
+
+
+def weights_sent_at_the_end(model, batches, dist):
+    training(first=False)(model, batches, dist)
+    for p in model.parameters():
+        dist.broadcast(p.data, 0)
+
+
+def gradients_of_rank_0(model, batches, dist):
+    """The steps of rank 0 for all, whose gradient is sent to the others, and not added up."""
+    for p in model.parameters():
+        dist.broadcast(p.data, 0)
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in batches:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        for p in model.parameters():
+            dist.broadcast(p.grad, 0)
+        optimizer.step()
 
 
 def every_rank_sends_its_own(model, batches, dist):
@@ -374,6 +415,19 @@ def divided_by_its_own(gradient, n, dist):
     return gradient / n if n else gradient
 
 
+def divided_by_its_own_or_nothing(gradient, n, dist):
+    gradient = gradient * n
+    dist.all_reduce(gradient)
+    return gradient / n
+
+
+def divided_and_not_weighted(gradient, n, dist):
+    total = engine.tensor(float(n))
+    dist.all_reduce(gradient)
+    dist.all_reduce(total)
+    return gradient / total
+
+
 def stays_away(gradient, n, dist):
     return gradient_of_all(gradient, n, dist) if n else gradient
 
@@ -415,10 +469,10 @@ def scatter_more(scatter):
     yield "", functools.partial(scattered, 1, 3), scatter
 
 
-def scatter(parts, link, first=-1, at=0, plus=True):
+def scatter(parts, link, first=-1, at=0, plus=True, more=0):
     right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
     came = engine.empty_like(parts[0])
-    for step in range(link.size - 1):
+    for step in range(link.size - 1 + more):
         give = (link.rank + first - step) % link.size
         link.swap(parts[give], right, came, left)
         if plus:
@@ -604,6 +658,11 @@ EXERCISES = (
             (blocks, "The lengths are right. But rank r takes every `size`-th example, beginning with number r."),
             (padded_with_the_last, "What is missing is filled with the *first* examples, not with the last one again."),
             (cut_off, "You left examples out (that is `drop_last=True`). Here some come twice instead."),
+            (
+                longer_in_place,
+                "The shares are right. But `+=` (or `append`, `extend`) makes the list itself longer, which is not "
+                "yours alone. Make a new one: `examples + ...`.",
+            ),
             (one_too_many, "Where the number of ranks divides the number of examples, nothing is missing."),
         ),
         hints=(
@@ -640,6 +699,24 @@ EXERCISES = (
                 "At the end the weights are averaged, but on the way each rank took gradients at a place of its own.",
             ),
             (training(clear=False), "The gradients of the step before are still there: `zero_grad()` is missing."),
+            (divided_by_four, "There are not always four ranks: ask `dist.get_world_size()`."),
+            (
+                begins_with_the_mean,
+                "All ranks begin with the same weights, but those are the mean of all. Asked for are rank 0's.",
+            ),
+            (
+                rank_0_alone_sends,
+                "`broadcast` is a collective: *all* ranks call it, and `0` says whose numbers all get. Without `if`.",
+            ),
+            (
+                weights_sent_at_the_end,
+                "At the end all have the same weights. But on the way each rank took gradients at a place of its own: "
+                "send the weights before the loop.",
+            ),
+            (
+                gradients_of_rank_0,
+                "All ranks take rank 0's gradient, and what the others have computed is lost. Add up: `all_reduce`.",
+            ),
             (
                 every_rank_sends_its_own,
                 "`broadcast(tensor, 0)`: all ranks name the same one, whose weights all are to have.",
@@ -675,6 +752,15 @@ EXERCISES = (
             (
                 divided_by_its_own,
                 "You divide by this rank's own `n`. How many are there on all ranks? One more `all_reduce` tells.",
+            ),
+            (
+                divided_by_its_own_or_nothing,
+                "You divide by this rank's own `n`, which may be 0. How many are there on all ranks? One more "
+                "`all_reduce` tells.",
+            ),
+            (
+                divided_and_not_weighted,
+                "You divide by the number of examples, but what you add up are means. Times `n`, each is a sum.",
             ),
             (
                 stays_away,
@@ -714,6 +800,10 @@ EXERCISES = (
             ),
             (everything, "The sum is right, but you send all parts in each step. One part a step is enough."),
             (handed_on_unadded, NOT_ADDED),
+            (
+                functools.partial(scatter, more=1),
+                "One step too many: a part that has been everywhere is added once more. It takes `size - 1` steps.",
+            ),
         ),
         hints=(
             "It is the first round of the ring. With which part was each rank left there?",

@@ -178,6 +178,12 @@ def totals_trial(totals: Callable) -> Iterator[tuple]:
     yield shown, totals, engine.tensor(points), engine.tensor(weights)
     points, weights = [[1.5, 2.25], [3.0, 4.0]], [[1.0, 0.0], [1.0, 1.0]]
     yield f"points = {points}\nweights = {weights}", totals, engine.tensor(points), engine.tensor(weights)
+    points, weights = [[10.0, 20.0, 40.0]], [[0.25, 0.25, 0.5], [1.0, 0.0, 0.0]]
+    yield f"points = {points}\nweights = {weights}", totals, engine.tensor(points), engine.tensor(weights)
+
+
+def first_two_exams(p: Any, w: Any) -> Any:
+    return p[:, :2] @ w[:, :2].T
 
 
 def totals_more(totals: Callable) -> Iterator[tuple]:
@@ -642,6 +648,7 @@ EXERCISES = (
                 "`*` is elementwise. You need a sum over the exams, for each student and each proposal.",
             ),
             (lambda p, w: (p * w[0]).sum(dim=1), "That is the first proposal alone. A column for each is asked for."),
+            (first_two_exams, "Only the first two exams count here. There may be more: take all columns."),
             (lambda p, w: p @ w[-1], "That is the last proposal alone. You are asked for a column for each of them."),
             (
                 lambda p, w: (p[:, None] * w).sum(dim=1),

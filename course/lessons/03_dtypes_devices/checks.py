@@ -395,6 +395,16 @@ EXERCISES = (
                 "The picture that was given is changed. Write into a tensor of your own.",
             ),
             Property(
+                lambda pixels, by: wide(pixels, by - by // 2),
+                lambda did: (did.result == did.expected)[did.expected < 255].all(),
+                "A pixel that does not become white is `by` brighter. Here it is not.",
+            ),
+            Property(
+                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=250)),
+                lambda did: not ((did.result < 255) & (did.expected == 255)).any(),
+                "What would be brighter than white has not become white, which is 255.",
+            ),
+            Property(
                 lambda pixels, by: engine.where(pixels > 200, 255, wide(pixels, by)).to(engine.uint8),
                 lambda did: not ((did.result == 255) & (did.expected < 255)).any(),
                 "Some pixels have become white that would not be too bright. How bright one may have been depends on "
@@ -455,6 +465,14 @@ EXERCISES = (
                 "The number is right, but it is a Python number: a tensor is asked for.",
             ),
             (lambda x: x.float().median(), "That is the median, the number in the middle of them all."),
+            (
+                lambda x: x.float().sum() / (x.numel() - 1),
+                "You divide by one too few: by the number of elements, and not by one less.",
+            ),
+            (
+                lambda x: (x.float().min() + x.float().max()) / 2,
+                "That is halfway between the smallest and the largest. The mean counts all of them.",
+            ),
             (lambda x: x.float().max(), "That is the largest of them, not their mean."),
             (
                 lambda x: engine.tensor(sum(x.tolist()) / len(x.tolist())),

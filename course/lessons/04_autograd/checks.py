@@ -744,6 +744,7 @@ EXERCISES = (
                 "A clone takes notes only where x does, and x need not. Make a knob of your own, from the plain "
                 "number, that takes notes in any case.",
             ),
+            (lambda f, x: abs(exact_slope(f, x)), "A slope below 0 has lost its sign."),
             (lambda f, x: f(x).item(), "That is the output at x. The slope there is asked for."),
         ),
         properties=(
@@ -1056,7 +1057,8 @@ EXERCISES = (
             Property(
                 cleared_in_every_second_round,
                 lambda did: "5 steps" not in did.shown or not wrong_of_two(did),
-                "After some steps the knobs are not where they should be. What is different from the second step on?",
+                "After five steps the knobs are not where they should be. If one step is right, look at what a round "
+                "leaves behind for the next.",
             ),
         ),
         hints=(

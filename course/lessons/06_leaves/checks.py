@@ -249,7 +249,7 @@ def beside_another(limit: Callable, most: float) -> list[Any]:
 def limit_trial(limit: Callable) -> Iterator[tuple]:
     shown = "h = 2 * x, limit(h, 1.0), loss = (h * [0.5, 3, -4]).sum(): x.grad"
     yield shown, at_a_result, limit, [0.5, 3.0, -4.0], 1.0
-    yield "limit(x, 2.0), loss = (x * [1, -1, -7]).sum(): x.grad", at_a_knob, limit, [1.0, -1.0, -7.0], 2.0
+    yield "limit(x, 2.5), loss = (x * [1, -1, -7]).sum(): x.grad", at_a_knob, limit, [1.0, -1.0, -7.0], 2.5
     shown = "other = 2 * y, h = 2 * x, limit(h, 1.0), loss = (10 * (h + other)).sum(): x.grad and y.grad"
     yield shown, beside_another, limit, 1.0
     shown = "limit(x, 1.0), and (x * [0.5, -4]).sum().backward() three times: x.grad"
@@ -735,6 +735,10 @@ EXERCISES = (
                 "What arrives is divided by `most`. It should be limited.",
             ),
             (
+                hook(lambda arriving, most: arriving.clamp(-int(most), int(most))),
+                "`most` has lost its fraction: a limit of 2.5 is not one of 2.",
+            ),
+            (
                 once_alone,
                 "The first time it is limited, and after that it is not. A hook that is to stay must not be removed.",
             ),
@@ -750,6 +754,11 @@ EXERCISES = (
                 lambda did: not (did.shown.startswith("h = 2 * x, limit") and list(did.result) == [1.0, 6.0, -8.0]),
                 "All goes on as it came. Does your hook return something? And is it still there, at `h` itself, when "
                 "the gradient comes by?",
+            ),
+            Property(
+                hook(lambda arriving, most: most * (arriving / most).tanh()),
+                lambda did: not did.shown.startswith("h = 2 * x") or did.result[0] == 1.0,
+                "What is within the limit has changed as well: 0.5 arrives at h, and should be passed on as 0.5.",
             ),
             Property(
                 gone_back_at_once,

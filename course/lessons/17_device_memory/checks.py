@@ -137,6 +137,10 @@ def tensors(model, copies):
     return sum(2 + copies if p.requires_grad else 1 for p in model.parameters())
 
 
+def in_bits(model, copies):
+    return counted()(model, copies) * 8
+
+
 def in_mib(model, copies):
     return counted()(model, copies) / MIB
 
@@ -384,19 +388,23 @@ def gradients(backward, examples, size, nbytes=1024 * MIB, depth=2, before=None)
         model = network(depth=depth)
         for p in model.parameters():
             p.grad = before and engine.full_like(p, before)
+        most = [0]
+        model.register_forward_pre_hook(lambda module, args: most.append(len(args[0])))
         backward(model, *batch(examples, answers=64), size)
         found = [p.grad for p in model.parameters()]
         ready = model.training and all(p.requires_grad for p in model.parameters())
         return [
             *(g if g is None else g.cpu() for g in (found[0], found[-1])),
             "ready to train" if ready else "not ready",
+            f"at most {size} at once" if max(most) <= size else f"{max(most)} at once",
         ]
 
 
 def parts_trial(backward):
-    what = "the gradients of the first weight and of the last bias, and the model"
+    what = "the gradients of the first weight and of the last bias, the model, and how many it gets"
     yield f"8 examples, size = 4: {what}", gradients, backward, 8, 4
     yield f"10 examples, size = 4: {what}", gradients, backward, 10, 4
+    yield f"11 examples, size = 2: {what}", gradients, backward, 11, 2
     shown = f"8 examples, size = 4, with 1 in every place of .grad before: {what}"
     yield shown, gradients, backward, 8, 4, 1024 * MIB, 2, 1.0
     yield f"4096 examples in 8 MiB, size = 256: {what}", gradients, backward, 4096, 256, 8 * MIB, 12
@@ -427,6 +435,11 @@ def backward_in_parts(model, x, answers, size):
 def cleared_at_first(model, x, answers, size):
     model.zero_grad()
     backward_in_parts(model, x, answers, size)
+
+
+def so_many_parts(model, x, answers, size):
+    for some, right in zip(x.chunk(size), answers.chunk(size), strict=True):
+        (nn.functional.cross_entropy(model(some), right) * (len(some) / len(x))).backward()
 
 
 def together(model, x, answers, size):
@@ -608,7 +621,16 @@ EXERCISES = (
                 tensors,
                 "That is how many *tensors* there are. How many numbers does each have, and how many bytes a number?",
             ),
+            (
+                counted(frozen=lambda copies: 1 + copies),
+                "The optimizer keeps nothing for a frozen parameter either: it is there itself, and that is all.",
+            ),
+            (
+                counted(frozen=lambda copies: 2),
+                "A frozen parameter has no gradient: it is there itself, and that is all.",
+            ),
             (in_mib, "Bytes are asked for, not MiB."),
+            (in_bits, "Those are bits. `element_size()` gives bytes already."),
         ),
         understood="Before a night of training, one sum tells whether parameters, gradients and state fit at all.",
         hints=(
@@ -752,6 +774,12 @@ EXERCISES = (
                 lambda did: did.error != "OutOfMemoryError",
                 "More than one part's graph is alive at a time. Call `backward()` for each part, before the next one "
                 "goes through the network.",
+            ),
+            Property(
+                so_many_parts,
+                lambda did: did.result[3] == did.expected[3] or not did.result[3].endswith("at once"),
+                "More than `size` examples are in the network at once. `size` is how many a part has, not how many "
+                "parts there are: `split(size)`, not `chunk(size)`.",
             ),
             Property(
                 left_in_eval_mode,

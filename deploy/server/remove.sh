@@ -9,13 +9,14 @@ if [ -d /run/systemd/system ]; then
   rm -f /etc/systemd/system/undertorch-{proxy,hub,teacher}.service
   systemctl daemon-reload
 fi
+gone() { # an account, once its last process has ended
+  for _ in $(seq 50); do pkill -KILL -U "$1" || break; sleep 0.1; done
+  userdel --force ${2:+--remove} "$1" 2>/dev/null || true
+  if id "$1" >/dev/null 2>&1; then echo "The account $1 could not be removed." >&2; fi
+}
 # The accounts that accounts.py made; who joined the groups in another way keeps theirs.
-for name in $(sort -u "$folder/state/made" 2>/dev/null); do
-  pkill -KILL -U "$name" || true
-  userdel ${2:+--remove} "$name" 2>/dev/null || true
-done
-pkill -KILL -U undertorch-grader || true
-userdel undertorch-grader || true
+for name in $(sort -u "$folder/state/made" 2>/dev/null); do gone "$name" "${2:-}"; done
+gone undertorch-grader
 groupdel undertorch || true
 groupdel undertorch-teachers || true
 rm -rf "$folder"

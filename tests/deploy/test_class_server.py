@@ -34,6 +34,8 @@ def server():
         yield made
     finally:
         made.stop()
+    assert not made.folder.exists() and "uttanna" not in Path("/etc/passwd").read_text(encoding="utf-8")
+    assert "undertorch" not in Path("/etc/group").read_text(encoding="utf-8") and not Path("/home/uttanna").exists()
 
 
 @pytest.fixture(scope="module")

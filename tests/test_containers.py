@@ -111,3 +111,12 @@ def test_in_binder_notebooks_of_every_folder_find_the_engine(tmp_path):
     asked = ["bash", str(BINDER / "start"), "bash", "-c", f"cd {tmp_path} && echo $PYTHONPATH"]
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
     assert done.stdout == f"{ROOT}\n"
+
+
+def test_the_addresses_that_open_it_elsewhere_are_of_the_repository_that_the_action_is_used_from():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (own,) = set(re.findall(r"uses: ([\w-]+/undertorch)@", readme))
+    addresses = re.findall(r"https://(?:mybinder\.org/v2/gh|codespaces\.new)/([\w-]+/[\w-]+)", readme)
+    assert len(addresses) == 2 and set(addresses) == {own}
+    (opened,) = re.findall(r"urlpath=lab/tree/([\w/.]+)", readme)
+    assert opened == f"my_lessons/{lab.FIRST_LESSON.partition('/')[2]}"

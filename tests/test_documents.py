@@ -100,6 +100,19 @@ def test_the_drawn_picture_shows_the_layers_of_the_contracts_and_says_so_in_word
     assert root.find("{http://www.w3.org/2000/svg}desc").text == UPDATE["words"]()
 
 
+def test_the_moving_picture_shows_every_step_of_the_figure_and_says_so_in_words():
+    moving = runpy.run_path(str(ROOT / "docs/moving.py"))
+    stepper, pictures = moving["frames"]()
+    file = ROOT / "docs/stepper.svg"
+    root = ElementTree.fromstring(file.read_text(encoding="utf-8"))
+    groups = [g for g in root.iter("{http://www.w3.org/2000/svg}g") if g.get("class") == "frame"]
+    titles = [g.findall("{http://www.w3.org/2000/svg}text")[1].text for g in groups]
+    assert titles == [step.title for step in stepper.steps] and len(titles) == len(pictures) > 5
+    assert root.find("{http://www.w3.org/2000/svg}title").text == moving["words"](stepper), "run python docs/moving.py"
+    assert file.stat().st_size < 2_000_000
+    assert all(word not in file.read_text("utf-8") for word in ("<script", "href"))
+
+
 @pytest.mark.parametrize("code, printed", EXAMPLES, ids=[code.splitlines()[1].split()[1] for code, _ in EXAMPLES])
 def test_the_examples_of_the_map_print_what_stands_below_them(code, printed):
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8")

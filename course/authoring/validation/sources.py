@@ -125,11 +125,11 @@ def run_in_order(one: Source) -> Found:
 
 def _longest_rise(counts: list[int]) -> set[int]:
     """The places of the most numbers that rise; all others stand out of their order."""
-    best: list[list[int]] = []  # the longest that ends at each place
+    best: list[tuple[int, list[int]]] = [(0, [])]  # how long, and which: of those that end at each place, the longest
     for at, count in enumerate(counts):
-        before = [best[other] for other in range(at) if counts[other] < count]
-        best.append([*max(before, key=len, default=[]), at])
-    return set(max(best, key=len, default=[]))
+        length, before = max(one for one in best if not one[1] or counts[one[1][-1]] < count)
+        best.append((length + 1, [*before, at]))
+    return set(max(best)[1])
 
 
 def identified(one: Source) -> Found:

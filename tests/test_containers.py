@@ -116,7 +116,19 @@ def test_in_binder_notebooks_of_every_folder_find_the_engine(tmp_path):
 def test_the_addresses_that_open_it_elsewhere_are_of_the_repository_that_the_action_is_used_from():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (own,) = set(re.findall(r"uses: ([\w-]+/undertorch)@", readme))
-    addresses = re.findall(r"https://(?:mybinder\.org/v2/gh|codespaces\.new)/([\w-]+/[\w-]+)", readme)
-    assert len(addresses) == 2 and set(addresses) == {own}
+    addresses = re.findall(
+        r"https://(?:mybinder\.org/v2/gh|codespaces\.new|[\w.]*google\.com/github|github\.com)/"
+        r"(\w+/[\w-]+)",
+        readme,
+    )
+    assert len(addresses) == 4 and set(addresses) == {own}
     (opened,) = re.findall(r"urlpath=lab/tree/([\w/.]+)", readme)
     assert opened == f"my_lessons/{lab.FIRST_LESSON.partition('/')[2]}"
+
+
+def test_colab_opens_a_lesson_and_installs_this_distribution():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (lesson,) = re.findall(r"colab\.\S+/blob/HEAD/([\w/.]+)", readme)
+    assert (ROOT / lesson).is_file()
+    (name,) = re.findall(r'%pip install -q "([\w-]+) @ git\+', readme)
+    assert name == tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -152,6 +153,30 @@ def test_a_learner_finds_the_lessons_and_works_in_them(released):
     said = anna.run("my_lessons/x.ipynb", ["import engine, os", "print(os.getcwd(), engine.tensor([2.0]) * 3)",
                                            "print(os.environ['OMP_NUM_THREADS'])"])  # fmt: skip
     assert "tensor([6.])" in said and "\n1\n" in said
+
+
+@pytest.mark.browser
+def test_a_learner_logs_in_runs_a_cell_and_finds_the_assignments_in_a_browser(server):
+    api = pytest.importorskip("playwright.sync_api")
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("no browser: Chromium is not on the PATH")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=120_000)
+        page = browser.new_page()
+        page.set_default_timeout(240_000)
+        page.goto(server.address)
+        page.locator("#username_input").fill(DORA)
+        page.locator("#password_input").fill(server.passwords[DORA])
+        page.locator("#login_submit").click()
+        page.locator(".jp-CodeCell .cm-content").first.click()
+        page.keyboard.press("Shift+Enter")
+        page.locator(".jp-CodeCell .jp-InputPrompt", has_text="[1]:").first.wait_for()
+        assert "my_lessons/00_welcome.ipynb" in page.url and not page.locator(".jp-toastContainer").count()
+        page.get_by_role("menuitem", name="Nbgrader").click()
+        page.get_by_role("menuitem", name="Assignment List").click()
+        page.get_by_text("Released assignments").first.wait_for()
+        browser.close()
 
 
 def test_a_learner_chooses_another_password_in_a_terminal(server, people):

@@ -125,11 +125,12 @@ def run_in_order(one: Source) -> Found:
 
 def _longest_rise(counts: list[int]) -> set[int]:
     """The places of the most numbers that rise; all others stand out of their order."""
-    best: list[tuple[int, list[int]]] = [(0, [])]  # how long, and which: of those that end at each place, the longest
+    best: list[list[int]] = []  # the longest that ends at each place
     for at, count in enumerate(counts):
-        length, before = max(one for one in best if not one[1] or counts[one[1][-1]] < count)
-        best.append((length + 1, [*before, at]))
-    return set(max(best)[1])
+        before: list[list[int]] = [[], *(best[other] for other in range(at) if counts[other] < count)]
+        best.append([*max(before, key=len), at])
+    longest: list[int] = max(best, key=len, default=[])
+    return set(longest)
 
 
 def identified(one: Source) -> Found:

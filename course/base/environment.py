@@ -26,12 +26,13 @@ from course.base.notebooks import COMMAND, INSTALLED, ROOT, kernel_environment
 LOCKS = {
     "course": ("compile", "course"),
     "teach": ("compile", "course", "teach"),
-    "test": ("compile", "course", "teach", "test"),
-    "dev": ("compile", "course", "teach", "test", "dev"),
+    "site": ("compile", "course", "teach", "site"),
+    "test": ("compile", "course", "teach", "site", "test"),
+    "dev": ("compile", "course", "teach", "site", "test", "dev"),
     "machines": ("compile", "course", "machines"),
     "hub": ("compile", "course", "teach", "hub"),
     "validate": ("validate",),
-    "bench": ("compile", "course", "teach", "test", "bench"),
+    "bench": ("compile", "course", "teach", "site", "test", "bench"),
     "cuda12": ("compile", "course", "cuda12"),
     "cuda13": ("compile", "course", "cuda13"),
 }

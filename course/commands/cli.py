@@ -40,6 +40,7 @@ COMMANDS = {
     "written": Command("learner.rubrics", "show how to mark a lesson's written answers, for those who teach"),
     "class": Command("classroom.command", "hand out, collect and grade the exercises of a class", folder=True),
     "build": Command("authoring.building", "make the notebooks from the lessons' texts", folder=True),
+    "site": Command("commands.site", "make the course's site, and show it in your browser", folder=True),
     "new": Command("authoring.new", "begin a lesson (new lesson NAME) with files that build as they are", folder=True),
     "slips": Command("authoring.trying", "name the small mistakes of exercises", "main_slips", folder=True),
     "survivors": Command("authoring.trying", "find mistakes that exercises accept", "main_survivors", folder=True),

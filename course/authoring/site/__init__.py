@@ -1,0 +1,42 @@
+"""The course as a site of plain files, made of what stands in the repository; nothing of it needs a network.
+
+``pages`` says which documents are pages, ``links`` where a link leads there, ``lessons`` what becomes of a notebook's
+cells; ``conf`` tells Sphinx how to make them, ``extension`` adds to it. Their sources lie in ``build/``, never edited.
+"""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from course.authoring.site.pages import write
+from course.base.environment import Problem, workers
+from course.base.notebooks import ROOT
+
+FOLDER = ROOT / "build"
+
+
+def build(target: Path, sources: Path = FOLDER / "site-sources") -> Iterator[str]:
+    """Make the site in a folder; gives Sphinx's warnings, of which there should be none. Raises Problem."""
+    from sphinx.application import Sphinx
+    from sphinx.errors import SphinxError
+    from sphinx.util.docutils import docutils_namespace
+
+    linked = write(sources)
+    told = io.StringIO()
+    with docutils_namespace():
+        try:
+            app = Sphinx(
+                sources,
+                Path(__file__).parent,
+                target,
+                sources.with_name(f"{sources.name}-read"),
+                "html",
+                {"site_linked": sorted(linked)},
+                status=None,
+                warning=told,
+                parallel=workers(),
+            )
+            app.build()
+        except SphinxError as error:
+            raise Problem(f"The site was not made: {error}") from error
+    yield from filter(None, told.getvalue().splitlines())

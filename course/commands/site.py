@@ -1,0 +1,60 @@
+"""`python -m course site`: the course as a site of plain files, made and shown; its options, and the server."""
+
+import argparse
+import functools
+import http.server
+import sys
+import webbrowser
+from pathlib import Path
+
+from course.base.environment import ensure
+from course.base.notebooks import COMMAND, ROOT
+
+TARGET = Path("build/site")
+
+
+def main(argv: list[str]) -> int:
+    """Make the site, and show it until Ctrl-C; 1 where Sphinx warns of something. Raises Problem."""
+    options = parse(argv)
+    ensure("site", ["site", *argv])
+    from course.authoring.site import build
+
+    target = ROOT / TARGET
+    warnings = list(build(target))
+    for line in warnings:
+        print(line, file=sys.stderr)
+    print(f"The site is in {target}.")
+    if options.build:
+        return int(bool(warnings))
+    serve(target, options.port, options.no_browser)
+    return 0
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog=f"{COMMAND} site", description="Make the course's site in build/site, and show it on this computer."
+    )
+    parser.add_argument("--build", action="store_true", help="make it, and stop")
+    parser.add_argument(
+        "--port", type=int, default=8000, help="where it is shown: localhost:PORT (8000; 0: any free one)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="open no browser")
+    return parser.parse_args(argv)
+
+
+def serve(folder: Path, port: int, no_browser: bool) -> None:
+    """Show a folder to this computer alone, until Ctrl-C."""
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+        address = f"http://localhost:{server.server_address[1]}/"
+        print(f"It is shown at {address}; Ctrl-C ends it.", flush=True)
+        if not no_browser:
+            webbrowser.open(address)
+        server.serve_forever()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Tells of no request."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass

@@ -73,13 +73,15 @@ class Links:
 
     def _resolved(self, to: str, place: str) -> tuple[str | None, str]:
         """A path in the repository, and what is behind the #; None where the link leads out of the course."""
-        if _ELSEWHERE.match(to) or to.startswith("files/"):
+        if _ELSEWHERE.match(to):
             return None, ""
         path, _, anchor = to.partition("#")
         if not path:
             return place, anchor
         path = posixpath.normpath(posixpath.join(posixpath.dirname(place), path))
         first, _, rest = path.partition("/")
+        if first == "files":  # it has been made a link of the site's
+            return None, ""
         return f"{COPIES.get(first, first)}{rest and '/' + rest}", anchor
 
 

@@ -137,6 +137,20 @@ def by_name(node):
     return len({type(here).__name__ for here in nodes_of(node)})
 
 
+def by_name_stopping(node):
+    """Goes no further at a node whose name it has seen."""
+    names = set()
+
+    def walk(here):
+        if here is not None and type(here).__name__ not in names:
+            names.add(type(here).__name__)
+            for parent, _ in here.next_functions:
+                walk(parent)
+
+    walk(node)
+    return len(names)
+
+
 def by_name_along_all_paths(node):
     names = set()
 
@@ -703,6 +717,7 @@ EXERCISES = (
                 " on from a node that you have seen.",
             ),
             (by_name, THE_NAME),
+            (by_name_stopping, f"You stop at a node whose *name* you have seen. {THE_NAME}"),
             (by_name_along_all_paths, f"You collect names, along every path. {THE_NAME}"),
             (edges, "You counted the edges. A node to which two edges lead is still one node."),
             (the_ends_alone, ENDS_ALONE),

@@ -315,6 +315,15 @@ def of_the_numbers(h: engine.Tensor, most: float) -> None:
     h.register_hook(lambda arriving: h.detach().clamp(-most, most))
 
 
+def without_a_hook(source: str) -> bool:
+    return bool(source) and not calls(source, "register_hook", "register_post_accumulate_grad_hook")
+
+
+def with_the_numbers(h: engine.Tensor, most: float) -> None:
+    with engine.no_grad():
+        h.clamp_(-most, most)
+
+
 def written_over(arriving: engine.Tensor, most: float) -> None:
     arriving.clamp_(-most, most)
 
@@ -750,8 +759,18 @@ EXERCISES = (
         ),
         properties=(
             Property(
+                with_the_numbers,
+                lambda did: not without_a_hook(did.source),
+                "No hook waits at `h`. The numbers *of* h are not to be limited, but those that arrive there later: "
+                "give `h.register_hook` a function that limits them.",
+            ),
+            Property(
                 hook(lambda arriving, most: None),
-                lambda did: not (did.shown.startswith("h = 2 * x, limit") and list(did.result) == [1.0, 6.0, -8.0]),
+                lambda did: (
+                    without_a_hook(did.source)
+                    or not did.shown.startswith("h = 2 * x, limit")
+                    or list(did.result) != [1.0, 6.0, -8.0]
+                ),
                 "All goes on as it came. Does your hook return something? And is it still there, at `h` itself, when "
                 "the gradient comes by?",
             ),

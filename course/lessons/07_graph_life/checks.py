@@ -98,6 +98,11 @@ def put_back_by_name(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Te
     return found
 
 
+def with_what_was_before(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    found = one_by_one(losses, w)
+    return found if w.grad is None else found + w.grad
+
+
 def divided_with_the_rest(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
     found = put_back_by_name(losses, w)
     w.grad = None
@@ -533,6 +538,11 @@ EXERCISES = (
                 "What was in w.grad before has been added to, and divided with the rest.",
             ),
             (
+                with_what_was_before,
+                "What was in w.grad before is in the result, too: `backward()` adds to it. Set it aside first, and "
+                "clear w.grad.",
+            ),
+            (
                 divided_with_the_rest,
                 "What was in w.grad before has been added to, divided with the rest, and then thrown away.",
             ),
@@ -658,6 +668,11 @@ EXERCISES = (
             (
                 by_share(clear=True),
                 "w.grad is cleared in every round: only the last part is left. Here adding is what you want.",
+            ),
+            (
+                by_share(lambda part, size, n: 1, clear=True),
+                "w.grad is cleared in every round: only the mean of the last part is left. Adding is what you want, "
+                "but each part should count as much as its share of all examples.",
             ),
         ),
         properties=(

@@ -246,6 +246,13 @@ def then_left(array: np.ndarray) -> Any:
     return engine.from_numpy(array) * 5 / 9
 
 
+def last_step_left(array: np.ndarray) -> Any:
+    t = engine.from_numpy(array)
+    t -= 32
+    t *= 5
+    return t / 9
+
+
 def five_ninths_whole(array: np.ndarray) -> Any:
     array -= 32
     array *= 0
@@ -416,6 +423,10 @@ EXERCISES = (
                 twice_the_rows,
                 "board[::2][::2] takes every second row, and then every second of those. Name rows and columns in one "
                 "pair of brackets.",
+            ),
+            (
+                ones_at((slice(0, -1, 2), slice(0, -1, 2)), (slice(1, -1, 2), slice(1, -1, 2))),
+                "The end of a slice is not included: with -1 as its end, it leaves out the last row or column.",
             ),
             (lambda n: engine.eye(n), "That is the diagonal alone. Every second square should hold a 1."),
             (lambda n: engine.zeros(n, n), "The board is still empty."),
@@ -636,6 +647,10 @@ EXERCISES = (
                 "That is the mean, weighted: it is divided by the sum of the weights. The total is not divided.",
             ),
             (
+                lambda p, w: p @ w.T / w.sum(),
+                "It is divided by the sum of all weights. A total is a sum, and is not divided.",
+            ),
+            (
                 lambda p, w: p @ w.reshape(w.shape[1], w.shape[0]),
                 "The shape fits, but reshape does not turn rows into columns: it only breaks the lines elsewhere.",
             ),
@@ -708,6 +723,10 @@ EXERCISES = (
                 then_left,
                 "The result is right, but the array has changed only in part. An operation that makes a new tensor "
                 "leaves the array's memory: each step should be in-place.",
+            ),
+            (
+                last_step_left,
+                "The result is right. But the last step makes a new tensor: the array is not yet divided by 9.",
             ),
             (five_ninths_whole, "5 // 9 is 0, since `//` gives whole numbers: write 5 / 9."),
             (

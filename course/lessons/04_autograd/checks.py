@@ -994,6 +994,14 @@ EXERCISES = (
                 "Where are the points? The distance is that between the parabola and ys.",
             ),
             (
+                on_another_loss(lambda b, h, xs, ys: ((b * xs**2 - h - ys) ** 2).mean()),
+                "You subtract height. The parabola is bend * x**2 + height.",
+            ),
+            (
+                on_another_loss(lambda b, h, xs, ys: ((b * (xs + h) ** 2 - ys) ** 2).mean()),
+                "You add height before the square is taken. The parabola is bend * x**2, and then plus height.",
+            ),
+            (
                 taking_notes_of_steps,
                 "Turning the knobs must not be written down: do it inside `with engine.no_grad():`.",
             ),

@@ -151,6 +151,14 @@ def by_name_stopping(node):
     return len(names)
 
 
+def each_end(node):
+    return sum(each_end(parent) for parent, _ in node.next_functions if parent is not None) or 1
+
+
+def each_visit(node):
+    return 1 + sum(len(here.next_functions) for here in nodes_of(node))
+
+
 def by_name_along_all_paths(node):
     names = set()
 
@@ -721,6 +729,11 @@ EXERCISES = (
             (by_name_along_all_paths, f"You collect names, along every path. {THE_NAME}"),
             (edges, "You counted the edges. A node to which two edges lead is still one node."),
             (the_ends_alone, ENDS_ALONE),
+            (each_end, f"You count an end once for each path to it. {ENDS_ALONE}"),
+            (
+                each_visit,
+                "You count before you look whether you have seen the node (or None). Count only what is new.",
+            ),
             (
                 the_ends_along_all_paths,
                 "You walk along every path, and count where they end. The other nodes count too.",

@@ -86,6 +86,11 @@ def slopes_more(slopes: Callable) -> Iterator[tuple]:
     yield "", through, slopes, 1.5, [engine.exp]
 
 
+def the_knob_for_each(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    kept(x, functions)
+    return [x.grad for _ in functions]
+
+
 def kept(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     results = []
     for function in functions:
@@ -600,6 +605,10 @@ EXERCISES = (
                 lambda x, functions: kept(x, functions)[-1:],
                 "Only the last result has been looked at. Keep all results, in a list: there should be one slope for "
                 "each function.",
+            ),
+            (
+                the_knob_for_each,
+                "That is the slope with respect to x, once for each function. Each *result* has a slope of its own.",
             ),
             (at_x_too, "There is one slope too many: that with respect to x itself. Begin with what the first gives."),
             (

@@ -207,6 +207,19 @@ def first_part_alone(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, siz
     return w.grad
 
 
+def divided_in_each_round(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    w.grad = None
+    for first in range(0, len(xs), size):
+        ((w * xs[first : first + size] - ys[first : first + size]) ** 2).sum().backward()
+        w.grad /= len(xs)
+    return w.grad
+
+
+def cleared_after_each(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    by_share()(w, xs, ys, size)
+    return w.grad.zero_()
+
+
 def not_squared(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
     for _ in range(0, len(xs), size):
         (w * 0).backward()
@@ -655,6 +668,14 @@ EXERCISES = (
                 first_part_alone,
                 "Only the first part comes by: your function returns before the loop is done.",
             ),
+            (
+                divided_in_each_round,
+                "What has arrived so far is divided again in every round. Divide the loss of each part.",
+            ),
+            (
+                cleared_after_each,
+                "w.grad is cleared after every part, so nothing is left in the end. Here adding is what you want.",
+            ),
             (not_squared, "The differences are not squared: the mean of their *squares* is asked for."),
             (cut_off, "The loss has been cut off from w before `backward()` is called."),
             (
@@ -762,6 +783,10 @@ EXERCISES = (
                 states_as_losses,
                 "Those are the states. The losses are asked for: how far each state is from 0.5, squared.",
             ),
+            (
+                reading(carried=lambda state: ((state - 0.5) ** 2).detach()),
+                "The next state is the loss. What comes out of `tanh` should be carried on.",
+            ),
             (reading(rate=-0.5), "The step goes uphill: it is subtracted, `w -= ...`."),
             (
                 reading(loss=lambda loss: loss.detach().numpy()),
@@ -847,6 +872,10 @@ EXERCISES = (
             (
                 constant_parts,
                 "The shares are right, the gradient is not: above the line, e has been cut off from the scores.",
+            ),
+            (
+                lambda scores: (scores / scores.sum()).exp(),
+                "You divide first, and take `exp` after that. First `exp` of each score, and then divide by their sum.",
             ),
             (lambda scores: scores / scores.sum(), "Those are shares of the scores themselves: the `exp` is missing."),
             (divided_by(lambda scores: scores.sum()), "Divided by the sum of the *scores*. Take the sum of their exp."),

@@ -442,6 +442,10 @@ EXERCISES = (
                 "In 16 bits the mean is rounded to two or three digits before you change the type. Change it first, "
                 "whatever the type was.",
             ),
+            (
+                lambda x: x.mean(dtype=x.dtype).float(),
+                "`dtype=x.dtype` asks for the type that x has already, which may have no point. Ask for float32.",
+            ),
             (lambda x: x.float().sum() / len(x), "len(x) is the number of rows alone. `numel()` counts all elements."),
             (
                 lambda x: x.sum().float() / x.numel(),

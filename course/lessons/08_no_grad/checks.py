@@ -553,6 +553,7 @@ EXERCISES = (
                 "6 for the second part is right. In the first, the slope is the other factor: y.detach(), a plain 9.",
             ),
             (0.0, "w acts twice: as the second factor of the first part, and in y."),
+            (3.0, "That is w itself. How many times as far does the loss move as w?"),
         ),
         hints=(
             "As a number, y.detach() is 9. What has no past counts as a plain number.",

@@ -691,6 +691,11 @@ EXERCISES = (
                 "A side may be a formula, a tensor, or a plain number. Compute the formulas first, both sides of each; "
                 "and what works only on tensors does not work on a plain number.",
             ),
+            Property(
+                computing(lambda left, right: (left + right) / 2 + abs(left - right)),
+                lambda did: not did.shown.startswith('("max"') or abs(did.result[0] - did.expected[0]) < 1e-4,
+                'The value of a "max" is one of its two sides, the larger one. What you give is another number.',
+            ),
         ),
         hints=(
             "A function that calls itself: what is a formula without further formulas in it?",

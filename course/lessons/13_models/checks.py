@@ -590,6 +590,10 @@ EXERCISES = (
                 "The parameters are found. But the bend between the layers is gone.",
             ),
             (
+                deep(lambda w, d: nn.ModuleList([nn.Sequential(*linears(w, d))])),
+                "The parameters are found. But there is one bend behind all the layers, and not one after each.",
+            ),
+            (
                 deep(lambda w, d: nn.ModuleList(linears(w, d)), end=engine.relu),
                 "There is a bend after the last layer now. Its result may be negative, as it was before.",
             ),
@@ -667,6 +671,10 @@ EXERCISES = (
             (
                 lambda scores, answers: chosen(log_chances(scores, dim=0), answers).mean(),
                 "The chances must add up to 1 in each *row*: dim=1.",
+            ),
+            (
+                lambda scores, answers: chosen(log_chances(scores, dim=(0, 1)), answers).mean(),
+                "You add up over the whole table. The chances must add up to 1 in each *row*: dim=1.",
             ),
             (
                 minus_log(lambda s: engine.exp(log_chances(s))),

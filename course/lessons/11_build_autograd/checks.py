@@ -662,6 +662,18 @@ def of_one(rule, _):
     return rule(1.0)
 
 
+def times_g_again(root):
+    in_turns(
+        root,
+        by_number(root),
+        pairs=lambda v: [(p, functools.partial(squared, r)) for p, r in zip(v.parents, v.rules, strict=True)],
+    )
+
+
+def squared(rule, g):
+    return g * rule(g)
+
+
 def asking_twice(root):
     in_turns(
         root,
@@ -1097,6 +1109,10 @@ EXERCISES = (
                 "Each Var is in the list once, but you go on from it each time you meet it. Ask first if it is new.",
             ),
             (without_the_root, "The root itself is missing."),
+            (
+                lambda root: sorted({float(v.value): v for v in behind(root)}.values(), key=lambda v: -v.number),
+                "Vars with one value are taken for one. Two Vars may hold the same number: remember the Vars.",
+            ),
         ),
         properties=(
             Property(
@@ -1259,6 +1275,10 @@ EXERCISES = (
             (
                 never_passed,
                 "You ask each rule about 1. Ask it about `g`, all that arrived: along a path slopes are multiplied.",
+            ),
+            (
+                times_g_again,
+                "You multiply by `g` what the rule gives. The rule has done so already: pass it on as it is.",
             ),
             (all_but_the_root, "The root may be a leaf itself: then the 1 that it begins with goes into its `.grad`."),
             (with_seen(-1), "A Var's turn comes when it is first met, and what comes later is dropped: newest first."),

@@ -30,7 +30,7 @@ PACKED = WHEEL["force-include"]
 LEFT_OUT = {
     ".ci", ".gitattributes", ".github", ".gitignore", ".pre-commit-config.yaml", "CITATION.cff", "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md", "README.md", "SECURITY.md", "benchmarks", "deploy", "environment-gpu.yml", "environment.yml",
-    "action.yml", ".pre-commit-hooks.yaml", "tests",
+    "action.yml", ".pre-commit-hooks.yaml", "tests", "Dockerfile", ".dockerignore", ".devcontainer", "binder",
 }  # fmt: skip
 OWN = {"LICENSE", "LICENSE-docs"}  # where wheels have them
 

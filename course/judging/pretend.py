@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from engine.arrays.threads import IN_BROWSER
+from engine.arrays import threads
 
 NO_THREADS = "its ranks are threads, which Python in a browser has not: try it in the course on your own computer."
 
@@ -170,17 +170,17 @@ def run(size: int, work: Callable[[Link], Any]) -> tuple[list[Any], list[Link]]:
             error = raised
         world.leave(link.rank, error)
 
-    threads = [threading.Thread(target=one, args=(link,), daemon=True) for link in links]
-    _together(threads)
+    ranks = [threading.Thread(target=one, args=(link,), daemon=True) for link in links]
+    _together(ranks)
     if world.over is not None:
         raise world.over
     return results, links
 
 
-def _together(threads: Iterable[threading.Thread]) -> None:
-    if IN_BROWSER:
+def _together(ranks: Iterable[threading.Thread]) -> None:
+    if threads.IN_BROWSER:
         raise NoThreads
-    begun = list(threads)
+    begun = list(ranks)
     for thread in begun:
         thread.start()
     for thread in begun:

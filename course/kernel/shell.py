@@ -1,6 +1,7 @@
 """What the course adds to IPython in the kernels of its lab: short tracebacks, and an eye on cells that fail."""
 
 import re
+import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,13 @@ def load_ipython_extension(shell: Any) -> None:
     # that was merely opened would count as changed.
     shell.kernel.language_info = METADATA["language_info"]
     shell.Completer.jedi_compute_type_timeout = COMPLETION_TIME
+    completions = shell.Completer.completions
+
+    def _completions(text: str, offset: int) -> Any:
+        name_methods()
+        return completions(text, offset)
+
+    shell.Completer.completions = _completions
     show = shell._showtraceback
 
     def _showtraceback(etype: type, error: BaseException, parts: list[str]) -> None:
@@ -43,6 +51,13 @@ def load_ipython_extension(shell: Any) -> None:
     shell.events.register(
         "post_run_cell", lambda result: cells.end(result.success, shell.user_ns, result.error_in_exec)
     )
+
+
+def name_methods() -> None:
+    """Make Tensor's methods, which else are made when first named: Jedi looks at them without naming them."""
+    if (engine := sys.modules.get("engine")) is not None:
+        for name in dir(engine.Tensor):
+            getattr(engine.Tensor, name)
 
 
 def is_library_frame(part: str) -> bool:

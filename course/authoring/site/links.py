@@ -35,7 +35,7 @@ class Links:
         def one(match: re.Match[str]) -> str:
             return self._link(match["words"], match["to"], place, match["picture"]) if match["link"] else match[0]
 
-        return self.in_html(_PIECE.sub(one, text), place)
+        return _PIECE.sub(one, self.in_html(text, place))
 
     def in_html(self, text: str, place: str) -> str:
         """HTML with its links as the site has them: those that lead nowhere lose their address."""

@@ -83,11 +83,10 @@ def drawn(match: re.Match[str]) -> str:
     nodes = [f'  {name} [label="{label}"]' for name, label in names.items()]
     style = [
         '  graph [bgcolor="transparent"]',
+        '  edge [color="#777777"]',  # seen on light and on dark
         '  node [shape=box style=filled fillcolor="#ffffff" fontname=Helvetica]',
     ]
-    dot = "\n".join(
-        ["digraph {", *style, *nodes, *(f"  {a} -> {b}" for a, b in arrows), '  edge [color="#777777"]', "}"]
-    )
+    dot = "\n".join(["digraph {", *style, *nodes, *(f"  {a} -> {b}" for a, b in arrows), "}"])
     words = "\n".join(["What stands on what.", *(f"{names.get(a, a)} leads to {names.get(b, b)}." for a, b in arrows)])
     svg = Drawing(words, dot).svg
     return (

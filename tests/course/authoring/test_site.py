@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from course.authoring.site import lessons
+from course.authoring.site import lessons, pages
 from course.authoring.site.links import Links
 
 nbformat = pytest.importorskip("nbformat")
@@ -65,6 +65,15 @@ def test_an_exercise_has_its_solution_folded_below_it():
     solved = v4.new_notebook(cells=[v4.new_code_cell(code, metadata={"exercise": "05.1"})])
     _, answer = lessons.exercises(blank, solved).cells
     assert answer.source == "<details><summary>Solution</summary>\n\n```python\nx = (\n    1\n)\n```\n\n</details>"
+
+
+def test_a_graph_of_mermaid_is_a_picture_whose_arrows_show_on_dark_pages_too():
+    pytest.importorskip("pygraphviz", reason="draws where there is no system `dot`")
+    text = "```mermaid\ngraph LR\n  00[00 Welcome]\n  01[01 Tensors]\n  00 --> 01\n```"
+    svg = pages._MERMAID.sub(pages.drawn, text)
+    assert svg.startswith("<svg")
+    assert "00 Welcome leads to 01 Tensors." in svg
+    assert 'stroke="#777777"' in svg
 
 
 class Page(HTMLParser):

@@ -7,7 +7,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from course.base.environment import ensure
+from course.base.environment import Problem, ensure
 from course.base.notebooks import COMMAND, ROOT
 
 TARGET = Path("build/site")
@@ -45,7 +45,13 @@ def parse(argv: list[str]) -> argparse.Namespace:
 def serve(folder: Path, port: int, no_browser: bool) -> None:
     """Show a folder to this computer alone, until Ctrl-C."""
     handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+    try:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except (OSError, OverflowError) as error:
+        raise Problem(
+            f"Port {port} cannot be had here ({error}). `{COMMAND} site --port 0` takes a free one."
+        ) from None
+    with server:
         address = f"http://localhost:{server.server_address[1]}/"
         print(f"It is shown at {address}; Ctrl-C ends it.", flush=True)
         if not no_browser:

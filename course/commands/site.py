@@ -1,11 +1,13 @@
 """`python -m course site`: the course as a site of plain files, made and shown; its options, and the server."""
 
 import argparse
+import contextlib
 import functools
 import http.server
 import sys
 import webbrowser
 from pathlib import Path
+from typing import Any
 
 from course.base.environment import Problem, ensure
 from course.base.notebooks import COMMAND, ROOT
@@ -60,7 +62,11 @@ def serve(folder: Path, port: int, no_browser: bool) -> None:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Tells of no request."""
+    """Tells of no request, nor of a browser that leaves before a page has come."""
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        with contextlib.suppress(ConnectionError):
+            super().copyfile(source, outputfile)
 
     def log_message(self, format: str, *args: object) -> None:
         pass

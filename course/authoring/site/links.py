@@ -80,8 +80,6 @@ class Links:
             return place, anchor
         path = posixpath.normpath(posixpath.join(posixpath.dirname(place), path))
         first, _, rest = path.partition("/")
-        if first == "files":  # it has been made a link of the site's
-            return None, ""
         return f"{COPIES.get(first, first)}{rest and '/' + rest}", anchor
 
 

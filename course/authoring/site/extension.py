@@ -1,6 +1,9 @@
-"""What the site adds to Sphinx: formulas as MathML, which browsers show by themselves; the files that are linked."""
+"""What the site adds to Sphinx: formulas as MathML, which browsers show by themselves; the files that are linked; what
+those who use a keyboard or a reader of the screen need and the theme leaves out.
+"""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from course.base.notebooks import ROOT
@@ -10,11 +13,22 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 
+# What a page has instead of what Sphinx and its theme have written.
+USABLE = {
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
+    '<th class="head"><p></p></th>': "<td></td>",  # a table without headings
+    "<pre>": '<pre tabindex="0">',  # so that a keyboard scrolls a long line
+}
+
+
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_config_value("site_linked", [], "html", types=[list])
     app.add_html_math_renderer("mathml", (_formula, None), (_displayed, None))
     app.connect("html-collect-pages", files)
+    app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -32,6 +46,16 @@ def _mathml(translator: Any, node: "nodes.Element", as_block: bool) -> None:
 
     translator.body.append(tex2mathml(node.astext().strip(), as_block=as_block))
     raise nodes.SkipNode
+
+
+def finish(app: "Sphinx", exception: Exception | None) -> None:
+    """Make all pages usable by everybody."""
+    for path in Path(app.outdir).rglob("*.html") if exception is None else ():
+        before = text = path.read_text(encoding="utf-8")
+        for written, wanted in USABLE.items():
+            text = text.replace(written, wanted)
+        if text != before:
+            path.write_text(text, encoding="utf-8", newline="")
 
 
 def files(app: "Sphinx") -> Iterator[tuple[str, dict[str, str], str]]:

@@ -9,6 +9,7 @@ that whoever answers so has to read:
 """
 
 import copy
+import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,10 @@ from course.base.environment import Problem
 from course.base.notebooks import joined
 
 EXERCISES = "exercises"
+SILENT = logging.Logger(
+    "silent"
+)  # what nbgrader's steps have to say, their exceptions say; other logs stay as they are
+SILENT.disabled = True
 NEEDED = "Exercises are checked with nbgrader: python -m pip install nbgrader"
 CONFIG = "nbgrader_config.py"
 LEAST = 10  # letters: what is shorter, such as `x = 1`, stands in a notebook for many reasons
@@ -101,7 +106,7 @@ def _cleared(nb: NotebookNode, path: Path, hidden: bool) -> NotebookNode:
     new = copy.deepcopy(nb)
     for step in steps:
         made = step(config=config) if config else step()
-        made.log.disabled = True  # what it has to say, its exception says
+        made.log = SILENT
         new, _ = made.preprocess(new, {})
     return new
 

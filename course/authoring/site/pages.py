@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from course.authoring.site import lessons
+from course.authoring.site import lessons, reference
 from course.authoring.site.links import Links
 from course.base.files import write_atomically
 from course.base.notebooks import HOME, ROOT, lesson_folders, lesson_notebooks
@@ -18,6 +18,7 @@ TAKEN = {
     "Take part": ("CONTRIBUTING.md", "docs/course.md", "course/lessons/README.md", "CHANGELOG.md", "SECURITY.md",
                   "CODE_OF_CONDUCT.md"),
 }  # fmt: skip
+MADE = {"Look up": ["reference/index"], "Teach": ["course/lessons/index"]}  # of no document
 _MERMAID = re.compile(r"(?s)```mermaid\n(.*?)```")
 _TOCTREE = "```{{toctree}}\n:hidden:\n{options}\n{entries}\n```\n"
 
@@ -34,6 +35,7 @@ def write(folder: Path) -> set[str]:
     made = {name: document(name, links) for name in documents}
     made |= {_name(path): notebook(path, links) for path in found.values()}
     made |= {_name(path): exercise(path, links) for path in exercises}
+    made |= reference.pages(found, links)
     made |= indices(found, exercises, notes)
     made["index.md"] = front(links)
     for name, text in made.items():
@@ -101,7 +103,7 @@ def front(links: Links) -> str:
     trees = [_toctree("Learn", learn)]
     for caption, names in TAKEN.items():
         entries = [name.removesuffix(".md") for name in names if (ROOT / name).is_file()]
-        trees.append(_toctree(caption, [*entries, "course/lessons/index"] if caption == "Teach" else entries))
+        trees.append(_toctree(caption, [*entries, *MADE.get(caption, [])]))
     return "\n".join([links.in_markdown(opening, "index.md"), "", *trees])
 
 

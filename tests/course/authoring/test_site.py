@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from course.authoring.site import lessons, pages
+from course.authoring.site import lessons, pages, reference
 from course.authoring.site.links import Links
 
 nbformat = pytest.importorskip("nbformat")
@@ -74,6 +74,25 @@ def test_a_graph_of_mermaid_is_a_picture_whose_arrows_show_on_dark_pages_too():
     assert svg.startswith("<svg")
     assert "00 Welcome leads to 01 Tensors." in svg
     assert 'stroke="#777777"' in svg
+
+
+def test_a_text_of_help_has_its_example_as_a_block_and_links_to_lessons_and_names(tmp_path):
+    text = "Of *args and `abs()`, `abs`.\n\n>>> engine.abs(x)\ntensor(1.)\n\nSee lesson 05."
+    shown = reference.shown(text, {"engine.abs": "engine.html"}, {"05": tmp_path / "05_graph.ipynb"})
+    assert shown.split("\n\n") == [
+        r'Of \*args and <a href="engine.html#engine.abs"><code>abs()</code></a>, `abs`.',
+        "```pycon\n>>> engine.abs(x)\ntensor(1.)\n```",
+        "See [lesson 05](../notebooks/05_graph.ipynb).",
+    ]
+
+
+def test_a_name_of_the_reference_has_its_signature_and_its_row():
+    eye = reference.found("engine.nn.init.eye_")
+    assert reference.signature(eye) == "(tensor)"
+    path, _, row = reference.source(eye).partition("#L")
+    lines = (reference.ROOT / path).read_text(encoding="utf-8").splitlines()
+    assert "def eye_" in "".join(lines[int(row) - 1 :][:2])  # a decorator may come first
+    assert reference.found("engine.no_such_name") is None
 
 
 class Page(HTMLParser):

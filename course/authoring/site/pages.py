@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from course.authoring.site import lessons, reference
+from course.authoring.site import lessons, recaps, reference
 from course.authoring.site.links import Links
 from course.base.files import write_atomically
 from course.base.notebooks import HOME, ROOT, lesson_folders, lesson_notebooks
@@ -18,7 +18,7 @@ TAKEN = {
     "Take part": ("CONTRIBUTING.md", "docs/course.md", "course/lessons/README.md", "CHANGELOG.md", "SECURITY.md",
                   "CODE_OF_CONDUCT.md"),
 }  # fmt: skip
-MADE = {"Look up": ["reference/index"], "Teach": ["course/lessons/index"]}  # of no document
+MADE = {"Look up": ["reference/index", "glossary", "cheat_sheet"], "Teach": ["course/lessons/index"]}  # of no document
 _MERMAID = re.compile(r"(?s)```mermaid\n(.*?)```")
 _TOCTREE = "```{{toctree}}\n:hidden:\n{options}\n{entries}\n```\n"
 
@@ -35,7 +35,7 @@ def write(folder: Path) -> set[str]:
     made = {name: document(name, links) for name in documents}
     made |= {_name(path): notebook(path, links) for path in found.values()}
     made |= {_name(path): exercise(path, links) for path in exercises}
-    made |= reference.pages(found, links)
+    made |= reference.pages(found, links) | recaps.pages(found, links)
     made |= indices(found, exercises, notes)
     made["index.md"] = front(links)
     for name, text in made.items():

@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from course.authoring.site import lessons, pages, reference
+from course.authoring.site import lessons, pages, recaps, reference
 from course.authoring.site.links import Links
 
 nbformat = pytest.importorskip("nbformat")
@@ -93,6 +93,20 @@ def test_a_name_of_the_reference_has_its_signature_and_its_row():
     lines = (reference.ROOT / path).read_text(encoding="utf-8").splitlines()
     assert "def eye_" in "".join(lines[int(row) - 1 :][:2])  # a decorator may come first
     assert reference.found("engine.no_such_name") is None
+
+
+def test_recaps_make_a_glossary_in_order_and_a_cheat_sheet(tmp_path, links):
+    path = tmp_path / "05_graph.ipynb"
+    tables = "| name | what it is |\n|---|---|\n| `f` | a node |\n\n"
+    tables += "| we say | others say |\n|---|---|\n| notes | tape |\n| *knob* | weight |"
+    cells = [v4.new_markdown_cell("# 05 The graph: more"), v4.new_markdown_cell(f"x\n\n## Recap\n\n{tables}")]
+    nbformat.write(v4.new_notebook(cells=cells), path)
+    made = recaps.pages({"05": path}, links)
+    where = "[05 The graph](notebooks/05_graph.ipynb)"
+    assert made["glossary.md"].splitlines()[-2:] == [f"| *knob* | weight | {where} |", f"| notes | tape | {where} |"]
+    assert made["cheat_sheet.md"].splitlines()[2:] == [
+        f"## {where}", "", "| name | what it is |", "| --- | --- |", "| `f` | a node |",
+    ]  # fmt: skip
 
 
 class Page(HTMLParser):

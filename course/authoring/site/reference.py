@@ -83,7 +83,8 @@ def signature(what: Any) -> str:
 
 def source(what: Any) -> str | None:
     """The file and line where a function or class stands, if that is in the engine."""
-    what = inspect.unwrap(what.fget if isinstance(what, property) else what)
+    function: Any = what.fget if isinstance(what, property) else what
+    what = inspect.unwrap(function) if callable(function) else function
     if not (inspect.isfunction(what) or inspect.isclass(what)):
         return None
     try:

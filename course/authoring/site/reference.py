@@ -85,6 +85,8 @@ def source(what: Any) -> str | None:
     """The file and line where a function or class stands, if that is in the engine."""
     function: Any = what.fget if isinstance(what, property) else what
     what = inspect.unwrap(function) if callable(function) else function
+    if inspect.isfunction(what):  # one that is written out, and so in no file: the operation that it calls
+        what = inspect.getclosurevars(what).nonlocals.get("inner", what)
     if not (inspect.isfunction(what) or inspect.isclass(what)):
         return None
     try:
@@ -92,7 +94,7 @@ def source(what: Any) -> str | None:
         line = inspect.getsourcelines(what)[1]
     except (OSError, TypeError):
         return None
-    inside = path.is_absolute() and path.is_relative_to(ROOT / "engine")
+    inside = path.is_file() and path.is_relative_to(ROOT / "engine")
     return f"{path.relative_to(ROOT).as_posix()}#L{max(line, 1)}" if inside else None
 
 

@@ -92,6 +92,7 @@ def test_a_name_of_the_reference_has_its_signature_and_its_row():
     path, _, row = reference.source(eye).partition("#L")
     lines = (reference.ROOT / path).read_text(encoding="utf-8").splitlines()
     assert "def eye_" in "".join(lines[int(row) - 1 :][:2])  # a decorator may come first
+    assert reference.source(reference.found("engine.cdist")).startswith("engine/ops/norms.py#L")
     assert reference.found("engine.no_such_name") is None
 
 

@@ -14,7 +14,7 @@ from course.classroom.materials import name_of
 # The pages that are documents, by the headings they stand under at the side. What is not there is left out.
 TAKEN = {
     "Look up": ("docs/engine.md", "docs/differences.md", "benchmarks/README.md"),
-    "Teach": ("docs/teaching.md", "docs/syllabus.md", "docs/writing_exercises.md"),
+    "Teach": ("docs/teaching.md", "docs/classroom.md", "docs/syllabus.md", "docs/writing_exercises.md"),
     "Take part": ("CONTRIBUTING.md", "docs/course.md", "course/lessons/README.md", "CHANGELOG.md", "SECURITY.md",
                   "CODE_OF_CONDUCT.md"),
 }  # fmt: skip

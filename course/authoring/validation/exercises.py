@@ -23,9 +23,8 @@ from course.base.environment import Problem
 from course.base.notebooks import joined
 
 EXERCISES = "exercises"
-SILENT = logging.Logger(
-    "silent"
-)  # what nbgrader's steps have to say, their exceptions say; other logs stay as they are
+# What nbgrader's steps have to say, their exceptions say. Other logs stay as they are.
+SILENT = logging.Logger("silent")
 SILENT.disabled = True
 NEEDED = "Exercises are checked with nbgrader: python -m pip install nbgrader"
 CONFIG = "nbgrader_config.py"

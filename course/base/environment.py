@@ -32,6 +32,7 @@ LOCKS = {
     "machines": ("compile", "course", "machines"),
     "hub": ("compile", "course", "teach", "hub"),
     "validate": ("validate",),
+    "browser": ("browser",),
     "bench": ("compile", "course", "teach", "site", "test", "bench"),
     "cuda12": ("compile", "course", "cuda12"),
     "cuda13": ("compile", "course", "cuda13"),
@@ -97,9 +98,16 @@ def missing(lock: str) -> list[str]:
 
 def requirements(lock: str) -> list[str]:
     """What pyproject.toml asks for: the engine's dependencies and those of the lock's extras."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    return project["dependencies"] + [text for extra in LOCKS[lock] for text in extras[extra]]
+    return project()["dependencies"] + [text for extra in LOCKS[lock] for text in extras()[extra]]
+
+
+def extras() -> dict[str, list[str]]:
+    """The extras of pyproject.toml, by name."""
+    return dict(project()["optional-dependencies"])
+
+
+def project() -> dict[str, Any]:
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
 
 
 def installed_version(distribution: str) -> str | None:

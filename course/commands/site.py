@@ -22,9 +22,13 @@ def main(argv: list[str]) -> int:
     from course.authoring.site import build
 
     target = ROOT / TARGET
-    warnings = list(build(target))
+    warnings = list(build(target, lite=options.lite))
     for line in warnings:
         print(line, file=sys.stderr)
+    if options.lite:
+        from course.authoring.site import lite
+
+        lite.make(target / lite.FOLDER, options.pyodide)
     print(f"The site is in {target}.")
     if options.build:
         return int(bool(warnings))
@@ -36,6 +40,15 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog=f"{COMMAND} site", description="Make the course's site in build/site, and show it on this computer."
     )
+    parser.add_argument(
+        "--lite", action="store_true", help="with the lessons to be run in the reader's browser, in lite/ (JupyterLite)"
+    )
+    parser.add_argument(
+        "--pyodide",
+        type=Path,
+        help="with --lite: Pyodide's distribution, packed or unpacked, to lie beside it; without it the reader's "
+        "browser fetches Pyodide from its own address",
+    )
     parser.add_argument("--build", action="store_true", help="make it, and stop")
     parser.add_argument(
         "--port", type=int, default=8000, help="where it is shown: localhost:PORT (8000; 0: any free one)"
@@ -45,15 +58,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 
 def serve(folder: Path, port: int, no_browser: bool) -> None:
-    """Show a folder to this computer alone, until Ctrl-C."""
-    handler = functools.partial(Quiet, directory=str(folder))
-    try:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
-    except (OSError, OverflowError) as error:
-        raise Problem(
-            f"Port {port} cannot be had here ({error}). `{COMMAND} site --port 0` takes a free one."
-        ) from None
-    with server:
+    """Show a folder to this computer alone, until Ctrl-C. Raises Problem."""
+    with server_of(folder, port) as server:
         address = f"http://localhost:{server.server_address[1]}/"
         print(f"It is shown at {address}; Ctrl-C ends it.", flush=True)
         if not no_browser:
@@ -61,8 +67,23 @@ def serve(folder: Path, port: int, no_browser: bool) -> None:
         server.serve_forever()
 
 
+def server_of(folder: Path, port: int) -> http.server.ThreadingHTTPServer:
+    """A server of a folder's files for this computer alone. Raises Problem."""
+    try:
+        return http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Quiet, directory=str(folder)))
+    except (OSError, OverflowError) as error:
+        raise Problem(
+            f"Port {port} cannot be had here ({error}). `{COMMAND} site --port 0` takes a free one."
+        ) from None
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """Tells of no request, nor of a browser that leaves before a page has come."""
+
+    # What the system says of these is wrong on some, and a browser takes no program or machine code of another type.
+    extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
+        ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm",
+    }  # fmt: skip
 
     def copyfile(self, source: Any, outputfile: Any) -> None:
         with contextlib.suppress(ConnectionError):

@@ -165,6 +165,11 @@ def find(lesson: str, root: Path = ROOT) -> list[Path]:
     return found
 
 
+def as_they_begin(root: Path = ROOT) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The copies of a learner who begins, by their names. Raises Problem."""
+    return ((_named(copy_of(source)), _fresh(source)) for source in _sources(root))
+
+
 def _sources(root: Path) -> list[Path]:
     """The course's notebooks of which a learner gets copies, folder by folder."""
     return [source for folder in MINE for source in sorted((root / folder).glob("*.ipynb"))]

@@ -1,7 +1,5 @@
 """The course's site in a browser: at three widths, in both themes, by keyboard, without JavaScript, printed."""
 
-import functools
-import http.server
 import threading
 
 import pytest
@@ -17,12 +15,11 @@ PAGES = "index", "notebooks/05_graph", "notebooks/17_device_memory", "exercises/
 def address(tmp_path_factory):
     """The site, made once and served to this computer."""
     from course.authoring.site import build
-    from course.commands.site import Quiet
+    from course.commands.site import server_of
 
     folder = tmp_path_factory.mktemp("site")
     assert list(build(folder / "site", folder / "sources")) == []
-    handler = functools.partial(Quiet, directory=str(folder / "site"))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with server_of(folder / "site", 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/"
         server.shutdown()

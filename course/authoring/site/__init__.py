@@ -2,6 +2,7 @@
 
 ``pages`` says which documents are pages, ``links`` where a link leads there, ``lessons`` what becomes of a notebook's
 cells; ``conf`` tells Sphinx how to make them, ``extension`` adds to it. Their sources lie in ``build/``, never edited.
+``lite`` makes the lessons that run in the reader's browser.
 """
 
 import io
@@ -15,7 +16,7 @@ from course.base.notebooks import ROOT
 FOLDER = ROOT / "build"
 
 
-def build(target: Path, sources: Path = FOLDER / "site-sources") -> Iterator[str]:
+def build(target: Path, sources: Path = FOLDER / "site-sources", lite: bool = False) -> Iterator[str]:
     """Make the site in a folder; gives Sphinx's warnings, of which there should be none. Raises Problem."""
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
@@ -31,7 +32,7 @@ def build(target: Path, sources: Path = FOLDER / "site-sources") -> Iterator[str
                 target,
                 sources.with_name(f"{sources.name}-read"),
                 "html",
-                {"site_linked": sorted(linked)},
+                {"site_linked": sorted(linked), "site_lite": lite},
                 status=None,
                 warning=told,
                 parallel=workers(),

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from course.authoring.site import lite
 from course.base.notebooks import ROOT
+from course.learner import copies
 
 if TYPE_CHECKING:
     from docutils import nodes
@@ -26,7 +28,9 @@ USABLE = {
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_config_value("site_linked", [], "html", types=[list])
+    app.add_config_value("site_lite", False, "html", types=[bool])
     app.add_html_math_renderer("mathml", (_formula, None), (_displayed, None))
+    app.connect("html-page-context", offer)
     app.connect("html-collect-pages", files)
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -56,6 +60,14 @@ def finish(app: "Sphinx", exception: Exception | None) -> None:
             text = text.replace(written, wanted)
         if text != before:
             path.write_text(text, encoding="utf-8", newline="")
+
+
+def offer(app: "Sphinx", page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Begin a page that is a notebook with where it can be run, if that has been made."""
+    folder = copies.MINE.get(page.partition("/")[0])
+    if app.config.site_lite and folder and (ROOT / f"{page}.ipynb").is_file():
+        place = f"../{lite.FOLDER}/lab/index.html?path={folder}/{page.partition('/')[2]}.ipynb"
+        context["body"] = f'<p><a href="{place}">Run it in your browser</a></p>\n{context["body"]}'
 
 
 def files(app: "Sphinx") -> Iterator[tuple[str, dict[str, str], str]]:

@@ -258,8 +258,9 @@ def execute(nb: NotebookNode, folder: Path, root: Path = ROOT, allow_errors: boo
     """
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
-    from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+    from course.authoring.validation.running import FreshKernel
 
     # No folder of kernel specs is searched, so `python3` is this interpreter, whatever the user has registered.
     manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
@@ -271,7 +272,7 @@ def execute(nb: NotebookNode, folder: Path, root: Path = ROOT, allow_errors: boo
         running = cell_index
 
     with tempfile.TemporaryDirectory(prefix="undertorch-", ignore_cleanup_errors=True) as profile:
-        client = NotebookClient(
+        client = FreshKernel(
             nb,
             km=manager,
             timeout=None,

@@ -1,6 +1,7 @@
 """One notebook in a fresh kernel, every cell of it, by nbclient."""
 
 import asyncio
+import atexit
 import copy
 import logging
 import tempfile
@@ -15,6 +16,8 @@ from nbformat import NotebookNode
 
 from course.base.notebooks import ROOT, UNATTENDED, kernel_environment
 
+STARTS = 3  # of one kernel, at most
+
 
 class Run(NamedTuple):
     """The notebook with its new outputs, the cells that took too long, and where and why the run ended early."""
@@ -25,8 +28,32 @@ class Run(NamedTuple):
     why: str = ""
 
 
-class _Client(NotebookClient):
-    """nbclient that goes on after a cell that took too long, and remembers which it was."""
+class FreshKernel(NotebookClient):
+    """nbclient that starts its kernel anew where it died before it was there.
+
+    Free ports are chosen before the kernel takes them; on a busy computer another program may be faster.
+    """
+
+    async def async_start_new_kernel(self, **options: Any) -> None:
+        self.asked = options
+        await super().async_start_new_kernel(**options)
+
+    async def async_start_new_kernel_client(self) -> Any:
+        for _ in range(STARTS - 1):
+            assert self.km is not None
+            name, specs = self.km.kernel_name, self.km.kernel_spec_manager
+            try:
+                return await super().async_start_new_kernel_client()
+            except RuntimeError as error:
+                if "died" not in str(error):
+                    raise
+            self.km = AsyncKernelManager(kernel_name=name, kernel_spec_manager=specs)
+            await self.async_start_new_kernel(**self.asked)
+        return await super().async_start_new_kernel_client()
+
+
+class _Client(FreshKernel):
+    """It goes on after a cell that took too long, and remembers which it was."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -80,6 +107,8 @@ def run(notebook: NotebookNode, path: Path, timeout: int, kernel: str | None, sk
             ended = (client.at, "the kernel died")
         except Exception as error:  # whatever somebody's notebook does to nbclient, the others are looked at
             ended = (client.at, f"{type(error).__name__}: {error}")
+        finally:
+            atexit.unregister(client._cleanup_kernel)  # which nbclient leaves there where no kernel comes up
     for index, source in sources.items():
         new.cells[index].source = source
     return Run(new, client.late, *ended)

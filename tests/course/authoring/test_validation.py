@@ -7,12 +7,14 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from xml.etree import ElementTree
 
 import nbformat
 import pytest
+from jupyter_client.connect import LocalPortCache
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course.authoring.validation import main, parse
@@ -404,6 +406,16 @@ def test_a_wrong_number_in_a_lesson_is_found_in_its_text(right, wrong, found, tm
     assert main(["notebooks", "--only", "numbers"]) == 1
     line = text[: text.index(right)].count("\n") + 1
     assert f"the text ({lesson}:{line}): numbers: {found} stands in no output" in capsys.readouterr().out
+
+
+def test_a_kernel_whose_port_was_taken_before_it_came_starts_again(tmp_path, monkeypatch, capsys):
+    chosen, cache = LocalPortCache.find_available_port, LocalPortCache
+    save(tmp_path / "a.ipynb", code("print(1)", text("1\n")))
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = iter([other.getsockname()[1]])
+        monkeypatch.setattr(cache, "find_available_port", lambda self, ip: next(taken, None) or chosen(self, ip))
+        assert main([str(tmp_path), "--only", "outputs"]) == 0, capsys.readouterr().out
+    assert next(taken, None) is None
 
 
 # --- Two worlds

@@ -21,7 +21,7 @@ from nbformat.v4 import new_markdown_cell
 
 from course.authoring.quotes import with_lines
 from course.authoring.validation import named
-from course.authoring.validation.texts import unmarked
+from course.authoring.validation.sources import ADDED, NAVIGATION, WRITTEN, unmarked
 from course.base import folds
 from course.base.files import write_atomically
 from course.base.notebooks import METADATA, ROOT, TARGETS, UNATTENDED, Target, kernel_environment, lesson_folders
@@ -30,8 +30,6 @@ from course.kernel.outputs import Addresses, settle
 from course.kernel.shell import ANSI
 from course.learner import copies, rubrics
 
-NAVIGATION = "navigation"  # the tag of the links at a lesson's top
-WRITTEN = "written"  # the tag of the questions below the exercises
 PAIRS = "jupytext.toml"
 TRACEBACK_LINES = 12
 CHECK = re.compile(r"""(?m)^check\(["'](\d\d\.\d+)["'],""")
@@ -102,8 +100,7 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
         raise BuildError(f"{path.parent.name}/{path.name}: {error}") from None
     lines = [line + 1 for line in nb.metadata.pop("source_map")]
     # A text that was saved with the links at its top, or the questions at its end: the build makes them.
-    made = {NAVIGATION, WRITTEN}
-    kept = [n for n, cell in enumerate(nb.cells) if not made & set(cell.metadata.get("tags", []))]
+    kept = [n for n, cell in enumerate(nb.cells) if not ADDED & set(cell.metadata.get("tags", []))]
     nb.cells, lines = [nb.cells[n] for n in kept], [lines[n] for n in kept]
     nb.metadata = nbformat.from_dict(METADATA)
     seen: Counter[tuple[str, str]] = Counter()

@@ -18,7 +18,7 @@ from course.authoring.validation.masks import Mask
 from course.authoring.validation.named import filled, numbers_of, roles
 from course.authoring.validation.running import Run, run
 from course.authoring.validation.sources import Source, TextLine
-from course.authoring.validation.table import CHECKS, OUTPUTS
+from course.authoring.validation.table import CHECKS, NUMBERS, OUTPUTS
 from course.authoring.validation.worlds import WORLDS, Line, between, missing, with_line
 from course.base.environment import Problem
 
@@ -92,6 +92,9 @@ def judge(path: Path, how: How) -> Verdict:
                 if at is not None and not isinstance(at, TextLine):
                     place = places[at]
                 verdict.findings.append(Finding(*place, says, check.name, at))
+    if NUMBERS in how.checks and not source.ran:
+        says = "no cell was run: the numbers in its prose have no output to stand in"
+        verdict.exempt.append(Finding("the notebook", None, says, NUMBERS))
     if {OUTPUTS, WORLDS, EXERCISES} & how.checks:
         language = stored.metadata.get("kernelspec", {}).get("language", "python")
         if how.kernels[0] is None and language != "python":

@@ -106,7 +106,7 @@ class Item(pytest.Item):
         unknown = not verdict.legible or (self.place is not None and self.place >= verdict.reached)
         if verdict.broken and unknown:
             raise Wrong(verdict.broken)
-        if exempt := [one for one in verdict.exempt if one.at == self.place]:
+        if exempt := [one for one in verdict.exempt if one.check in self.checks and one.at == self.place]:
             self.add_report_section("call", "exempt", exempt[0].says)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

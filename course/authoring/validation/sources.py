@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from course.authoring.validation.named import roles
+from course.base.folds import unfolded
 from course.base.notebooks import joined
 
 Found = Iterator[tuple[int | None, str]]
@@ -31,6 +32,7 @@ class TextLine(int):
 
 
 MEGABYTE = 1_000_000
+MARK = re.compile(r"(?:\n|[ \t])*<!-- numbers:(?P<numbers>[ \d.,e+-]+)(?::[^>]*)?-->", re.IGNORECASE)
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 
 
@@ -49,6 +51,11 @@ class Source:
     def tokens(self) -> list[tuple[int, Token]]:
         """Everything in the Markdown cells, with the place of its cell."""
         return [(at, token) for at, source in self.of("markdown") for token in _flat(MARKDOWN.parse(source))]
+
+    @cached_property
+    def ran(self) -> bool:
+        """Whether any cell was run before the notebook was stored."""
+        return any(cell.get("outputs") or cell.get("execution_count") is not None for cell in self.cells)
 
     @cached_property
     def shown(self) -> list[tuple[int, str]]:
@@ -77,7 +84,27 @@ def texts_of(output: dict[str, Any]) -> Iterator[str]:
             yield re.sub(r"data:[a-z]+/[a-z+.-]+;base64,[A-Za-z0-9+/=\s]+", "", joined(data))
 
 
+def unmarked(source: str) -> str:
+    """A Markdown cell without the marks of its numbers (texts.py)."""
+    return MARK.sub("", source)
+
+
 # The checks
+
+# A build may add to what a text says: cells with these tags; comments left out, answers folded, the lines of links.
+NAVIGATION = "navigation"  # the links at a lesson's top
+WRITTEN = "written"  # the questions below the exercises
+ADDED = {NAVIGATION, WRITTEN}
+_LINE = re.compile(r"(?<=\.py)#L\d+")
+
+
+def _as_written(cells: list[Any]) -> list[tuple[str, str]]:
+    """The kinds and sources of cells without what a build adds."""
+    kept = [(cell["cell_type"], cell["source"]) for cell in cells if not ADDED & {*cell["metadata"].get("tags", [])}]
+    return [
+        (kind, _LINE.sub("", roles(unfolded(unmarked(source)))).strip() if kind == "markdown" else source.strip())
+        for kind, source in kept
+    ]
 
 
 def in_step(one: Source) -> Found:
@@ -94,11 +121,13 @@ def in_step(one: Source) -> Found:
     except Exception as error:  # whatever lies in somebody's folder: Jupytext's own are many
         yield None, f"Jupytext cannot read {text.name}: {error}"
         return
-    both = [[(cell.cell_type, roles(cell.source).strip()) for cell in cells] for cells in (ours, theirs)]
-    for at in range(max(map(len, both))):
-        if both[0][at : at + 1] != both[1][at : at + 1]:
-            first = next(cells[at][1] for cells in both if at < len(cells)).partition("\n")[0]
-            place = at if len(ours) == len(one.cells) and at < len(ours) else None
+    both = [_as_written(cells) for cells in (ours, theirs)]
+    own = [at for at, cell in enumerate(one.cells) if not ADDED & {*cell["metadata"].get("tags", [])}]
+    for number in range(max(map(len, both))):
+        if both[0][number : number + 1] != both[1][number : number + 1]:
+            first = next(cells[number][1] for cells in both if number < len(cells)).partition("\n")[0]
+            place = own[number] if len(own) == len(both[0]) > number else None
+            at = number if place is None else place
             yield place, f"from cell {at + 1} on the notebook is not what {text.name} gives: {first[:60]!r}"
             return
 

@@ -18,10 +18,9 @@ from jupytext.config import load_jupytext_config
 from markdown_it.token import Token
 
 from course.authoring.validation import named
-from course.authoring.validation.sources import MARKDOWN, Found, Source, TextLine, texts_of
+from course.authoring.validation.sources import MARK, MARKDOWN, Found, Source, TextLine, texts_of, unmarked
 from course.base.notebooks import joined
 
-MARK = re.compile(r"(?:\n|[ \t])*<!-- numbers:(?P<numbers>[ \d.,e+-]+)(?::[^>]*)?-->", re.IGNORECASE)
 LEAST = 10  # what is no larger is counted on fingers
 REACH = 5  # cells of code, above and below
 _DIGITS = r"(?<![\w.#])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|\.\d)"
@@ -38,11 +37,6 @@ _ELSEWHERE = re.compile(
 _ABOUT = re.compile(r"\b(?:about|some|nearly|roughly|around|almost|approximately|over|under) $|~\s?$", re.IGNORECASE)
 
 
-def unmarked(source: str) -> str:
-    """A Markdown cell without its marks."""
-    return MARK.sub("", source)
-
-
 def as_shown(one: Source) -> Found:
     """Each number that names its output is what the cell shows."""
     try:
@@ -54,7 +48,12 @@ def as_shown(one: Source) -> Found:
 
 
 def numbers_shown(one: Source) -> Found:
-    """Each number in the prose stands in an output or in the code near by, or is marked; each mark has its number."""
+    """Each number in the prose stands in an output or in the code near by, or is marked; each mark has its number.
+
+    Where no cell was run, there is nothing that a number could stand in.
+    """
+    if not one.ran:
+        return
     shown = [{_value(number) for text in texts for number in _KNOWN.findall(text)} for texts in _shown(one)]
     for place, above, source in _prose(one):
         known = set[float]().union(*shown[max(0, above - REACH) : above + REACH])

@@ -327,6 +327,26 @@ def test_a_text_that_gives_other_cells_is_told_and_one_that_gives_the_same_is_no
     assert "[3]: text: from cell 3 on the notebook is not what a.py gives: 'b = 2'" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("notebook", "text", "where"),
+    [
+        ("notebooks/05_graph.ipynb", "course/lessons/05_graph/lesson.md", "# "),
+        ("solutions/05_graph.ipynb", "course/lessons/05_graph/exercises.md", "## 5.2 "),
+    ],
+)
+def test_a_text_is_told_from_what_the_build_adds_to_it(notebook, text, where, tmp_path, monkeypatch, capsys):
+    for name in (notebook, text, "jupytext.toml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    assert main([notebook, "--only", "text"]) == 0
+    file = tmp_path / text
+    file.write_text(file.read_text(encoding="utf-8").replace(where, f"{where}Not "), encoding="utf-8")
+    assert main([notebook, "--only", "text"]) == 1
+    place = [where in "".join(cell.source) for cell in nbformat.read(notebook, 4).cells].index(True)
+    assert f"cell {place + 1}: text: from cell {place + 1} on" in capsys.readouterr().out
+
+
 def test_a_link_to_what_git_ignores_is_made_later(tmp_path, capsys):
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     (tmp_path / ".gitignore").write_text("made/\n")
@@ -383,6 +403,15 @@ def test_a_number_in_prose_stands_in_an_output_or_is_marked(prose, expected, tmp
     assert [says.partition(" stands in no output")[0] for says in found] == expected
     assert main(["a.ipynb", "--skip", "outputs,links,pictures"]) == 0  # unless it is asked for
     assert main(["a.ipynb", "--skip", "outputs,links,pictures", "--texts"]) == bool(expected)
+
+
+def test_where_no_cell_was_run_numbers_are_not_looked_for_and_that_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    nbformat.write(new_notebook(cells=[words("There are 31."), code("31")]), tmp_path / "a.ipynb")
+    assert main(["a.ipynb", "--only", "numbers"]) == 0
+    said = capsys.readouterr().out
+    assert "the notebook: exempt: no cell was run: the numbers in its prose have no output" in said
+    assert said.splitlines()[-1] == "No faults: 1 cell of 1 notebook, 1 exempt."
 
 
 @pytest.mark.parametrize(
@@ -503,9 +532,7 @@ def test_what_is_no_second_world_is_told(options, says, capsys):
 
 @pytest.mark.parametrize("folder", ["notebooks", "exercises", "solutions"])
 def test_the_course_s_own_notebooks_have_no_faults(folder, capsys):
-    # Their build puts cells beside those of the text, and compares the two itself.
-    asked = ["--texts"] if folder == "notebooks" else []
-    assert main([str(ROOT / folder), "--skip", "outputs,text", *asked]) == 0, capsys.readouterr().out
+    assert main([str(ROOT / folder), "--skip", "outputs", "--texts"]) == 0, capsys.readouterr().out
 
 
 # --- Where others call it

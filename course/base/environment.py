@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, NoReturn, TextIO
 
+from course.base.files import put_in_place
 from course.base.notebooks import COMMAND, INSTALLED, ROOT, kernel_environment
 
 # The locks in requirements/, and the extras of pyproject.toml that each holds beside the engine's own dependencies.
@@ -163,7 +164,7 @@ def read_stamp(folder: Path) -> dict[str, Any] | None:
 def write_stamp(folder: Path, **content: Any) -> None:
     draft = folder / f"{STAMP}.new"
     draft.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    draft.replace(folder / STAMP)
+    put_in_place(draft, folder / STAMP)
 
 
 def lock_hash(lock: str) -> str:
@@ -369,7 +370,9 @@ def _make_importable(found: Probe) -> None:
         path = os.path.relpath(ROOT, packages)  # holds where the course is moved with its environment
     except ValueError:  # Windows: another drive
         path = str(ROOT)
-    (packages / "undertorch.pth").write_text(path + "\n", encoding="utf-8")
+    # Before Python 3.13 such a file is read in the system's encoding, which on Windows lacks many people's names.
+    line = path if path.isascii() else f"import sys; sys.path.append({ascii(str(ROOT))})"
+    (packages / "undertorch.pth").write_text(line + "\n", encoding="ascii")
 
 
 def _run_showing(command: list[str], log: TextIO, pins: int, unpacking: Callable[[], None]) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from course.base.environment import Problem
-from course.base.files import write_atomically
+from course.base.files import put_in_place, write_atomically
 from course.base.notebooks import COMMAND, ROOT, kernel_environment
 from course.classroom.late import Late, policy
 from course.classroom.tables import Person
@@ -229,7 +229,7 @@ def put(path: Path, data: bytes) -> None:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         unfinished.write_bytes(data)
-        unfinished.replace(path)
+        put_in_place(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from course.base.environment import Problem, ensure, say
-from course.base.files import write_atomically
+from course.base.files import put_in_place, write_atomically
 from course.base.notebooks import COMMAND, ROOT
 from course.judging.exercises import blank
 
@@ -145,7 +145,7 @@ def keep(path: Path, folder: Path) -> Path:
     unfinished = backup.with_name(f".{backup.name}.unfinished")
     try:
         shutil.copyfile(path, unfinished)
-        unfinished.replace(backup)
+        put_in_place(unfinished, backup)
     finally:
         unfinished.unlink(missing_ok=True)
     return backup

@@ -1,6 +1,8 @@
 """The command's answer: which notebooks, side by side, and what becomes of their verdicts."""
 
 import argparse
+import glob
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -87,10 +89,15 @@ def rules(masks: tuple[Mask, ...]) -> str:
     return "\n".join([*masked, HOW, *ran, *looked])
 
 
+def _matching(name: str) -> list[str]:
+    """The paths that a pattern stands for, since not every shell takes it for one (Windows), else the name itself."""
+    return [name] if Path(name).exists() else sorted(glob.glob(name)) or [name]  # noqa: PTH207  it may be absolute
+
+
 def notebooks(given: list[str]) -> list[Path]:
     """The notebooks that paths name, those of folders in order. Raises Problem where a path names none."""
     found: list[Path] = []
-    for path in map(Path, given):
+    for path in map(Path, itertools.chain.from_iterable(map(_matching, given))):
         if path.is_dir():
             inside = sorted(
                 one for one in path.rglob("*.ipynb") if not any(p.startswith(".") for p in one.relative_to(path).parts)

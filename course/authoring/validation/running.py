@@ -101,7 +101,8 @@ def run(notebook: NotebookNode, path: Path, timeout: int, kernel: str | None, sk
         )
         try:
             env = kernel_environment(home) | UNATTENDED | {"IPYTHONDIR": profile}
-            asyncio.run(client.async_execute(cleanup_kc=True, env=env))
+            with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as loop:  # Windows' own is not ZeroMQ's
+                loop.run(client.async_execute(cleanup_kc=True, env=env))
             ended: tuple[int | None, str] = (None, "")
         except DeadKernelError:
             ended = (client.at, "the kernel died")

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from html.parser import HTMLParser
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -262,12 +262,37 @@ def _dead(one: Source, at: int, link: str) -> str:
     if scheme or host or path.startswith("/"):
         return ""
     target = one.path.parent / unquote(path) if path else one.path
-    if not target.exists():
+    there = _spelled(one.path.parent, unquote(path))
+    if there is None:
         return "" if _ignored_by_git(target) else f"there is no {unquote(path)}"
+    if there != str(PurePosixPath(unquote(path))):
+        return f"{unquote(path)} is spelled {there} there: where case counts, as on Linux, it is not found"
     known_anchors = _anchors(target, one) if anchor and target.is_file() else None
     if known_anchors is not None and _plainly(unquote(anchor)) not in known_anchors:
         return f"there is no #{unquote(anchor)} in {unquote(path) or 'the notebook'}"
     return ""
+
+
+def _spelled(folder: Path, path: str) -> str | None:
+    """A path as it is spelled where it leads, since Windows and macOS find data.csv as Data.csv too; None for none."""
+    parts = []
+    for part in PurePosixPath(path).parts:
+        try:
+            if not (folder / part).exists():
+                return None
+            names = [entry.name for entry in folder.iterdir()]
+        except PermissionError:
+            names = [part]
+        except (OSError, ValueError):  # longer than a name can be, say
+            return None
+        folder /= part
+        if part != ".." and part not in names:
+            alike = [name for name in names if name.casefold() == part.casefold()]
+            if not alike:  # Windows takes sub\\data.csv for a path
+                return None
+            part = alike[0]
+        parts.append(part)
+    return str(PurePosixPath(*parts))
 
 
 def _ignored_by_git(target: Path) -> bool:

@@ -278,7 +278,9 @@ FAULTS = {
         ([words("![c](attachment:d.png)", attachments={"d.png": {"image/png": ""}})], NOTHING),
         ([words("`[a](no.ipynb)`\n\n    [b](no.ipynb)\n\nx[i](j) is no link: \\[a](b)")],
          ["cell 1: there is no j"]),
-        ([words("[a](with%20space.txt) [b](b.txt?raw=1) [c](/absolute)")], NOTHING),
+        ([words("[a](with%20space.txt) [b](b.txt?raw=1) [c](/absolute) [d](sub/) [e](./sub/../b.txt)")], NOTHING),
+        ([words(f"[a]({'a' * 300}) [b](sub%5Cc.md)")],
+         [f"cell 1: there is no {'a' * 300}", r"cell 1: there is no sub\c.md"]),
     ],
     "pictures": [
         ([words("![](a.png) <img src='b.png'> <img src='c.png' alt=''> ![words](d.png)")],
@@ -313,6 +315,23 @@ def test_a_check_finds_its_fault_and_leaves_the_rest_alone(check, cells, expecte
     assert [line.strip().replace(f" {check}:", "", 1) for line in said[1:-1]] == expected
     # Nothing else is said of it but by its own name, and nobody's name is doubled.
     assert said[-1].startswith("FAILED: " if expected else "No faults: ")
+
+
+def test_a_link_that_only_windows_and_macos_find_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Sub").mkdir()
+    (tmp_path / "Sub/Data.csv").touch()
+    save(tmp_path / "a.ipynb", words("[a](sub/data.CSV) [b](Sub/Data.csv) ![c](sub/none.csv)"))
+    of_linux = type(tmp_path)
+    exists, listing = of_linux.exists, of_linux.iterdir
+    monkeypatch.setattr(of_linux, "exists", lambda path: exists(path) or path.name.casefold() in ("sub", "data.csv"))
+    monkeypatch.setattr(of_linux, "iterdir", lambda path: listing(tmp_path / "Sub" if path.name == "sub" else path))
+    assert main(["a.ipynb", "--only", "links"]) == 1
+    told = [line.partition("links: ")[2] for line in capsys.readouterr().out.splitlines()[1:-1]]
+    assert told == [
+        "sub/data.CSV is spelled Sub/Data.csv there: where case counts, as on Linux, it is not found",
+        "there is no sub/none.csv",
+    ]
 
 
 def test_a_text_that_gives_other_cells_is_told_and_one_that_gives_the_same_is_not(tmp_path, monkeypatch, capsys):
@@ -445,6 +464,22 @@ def test_a_kernel_whose_port_was_taken_before_it_came_starts_again(tmp_path, mon
         monkeypatch.setattr(cache, "find_available_port", lambda self, ip: next(taken, None) or chosen(self, ip))
         assert main([str(tmp_path), "--only", "outputs"]) == 0, capsys.readouterr().out
     assert next(taken, None) is None
+
+
+def test_no_loop_but_zeromq_s_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("asyncio.events.new_event_loop", lambda: pytest.fail("not for ZeroMQ on Windows"))
+    save(tmp_path / "a.ipynb", code("print(1)", text("1\n")))
+    assert main([str(tmp_path), "--only", "outputs"]) == 0
+
+
+def test_a_pattern_stands_for_notebooks_where_no_shell_has_read_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("b1.ipynb", "b2.ipynb", "c[1].ipynb"):
+        save(tmp_path / name, code("1"))
+    assert main(["b*.ipynb", "c[1].ipynb", "--only", "ids"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "No faults: 3 cells of 3 notebooks."
+    assert main(["d*.ipynb"]) == 2
+    assert "There is no file or folder d*.ipynb." in capsys.readouterr().out
 
 
 # --- Two worlds

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 from ..arrays.warn import ENGINE_FOLDER, warn
 from ..core import backward as backward_pass
-from ..core.graph import Mode, Node, OutputCotangents, extend, mode
+from ..core.graph import AccumulateGrad, Mode, Node, OutputCotangents, extend, mode
 from ..core.observers import forget, observe, observers
 from ..core.record import array_of
 from ..surface.graph_errors import HINTS
-from . import messages
+from . import hooks, messages
 
 extend(Mode, visited=None)  # the node that a pass visits: it induces those that are made meanwhile
 state = SimpleNamespace(anomaly="")  # whether anomaly detection is on: "", "trace", or "check", which looks for nan too
@@ -47,6 +47,7 @@ def switch(anomaly):
     if bool(anomaly) != (remember_call in observers.get(Node, ())):
         (observe if anomaly else forget)(Node, remember_call, everywhere=True)
     state.anomaly, HINTS[1:] = anomaly, [messages.ANOMALY_HINT] if anomaly else []
+    hooks.failures[:] = [tell] if anomaly else []
     others = [a for a in backward_pass.attachments if a not in (checking, telling)]
     # the first is nearest to the node
     backward_pass.attachments[:] = [checking, *others, telling] if anomaly else others
@@ -67,20 +68,27 @@ def checking(visit, roots, wanted):
 
 def telling(visit, roots, wanted):
     """The visit that tells where a node was recorded whose gradient fails."""
+    for node in roots:
+        remember_leaf(node)
 
     def visit_and_tell(node, g, parents):
         before, mode.visited = mode.visited, node
         try:
             return visit(node, g, parents)
         except BaseException as error:
-            if not hasattr(error, "told"):  # the node nearest to it has told
-                error.told = True
-                tell_where(node)
+            tell(node, error)
             raise
         finally:
             mode.visited = before
 
     return visit_and_tell
+
+
+def tell(node, error):
+    """Say where a node was recorded, unless one nearer to the error has."""
+    if not hasattr(error, "told"):
+        error.told = True
+        tell_where(node)
 
 
 def tell_where(node):
@@ -97,8 +105,18 @@ def tell_where(node):
 
 
 def remember_call(node):
+    if type(node) is AccumulateGrad:  # of a leaf PyTorch remembers its first use
+        return
     node.induced_by = mode.visited
     node.call = [f for f in traceback.extract_stack() if not f.filename.startswith(ENGINE_FOLDER)]
+    for parent in node.parents:
+        remember_leaf(parent, node.call)
+
+
+def remember_leaf(node, call=None):
+    if type(node) is AccumulateGrad and "call" not in vars(node):
+        node.induced_by = mode.visited
+        node.call = call or [f for f in traceback.extract_stack() if not f.filename.startswith(ENGINE_FOLDER)]
 
 
 def is_anomaly_enabled():

@@ -22,6 +22,7 @@ extend(
     pre_hooks=(),  # the node's: called after those with the cotangents of all outputs
     post_hooks=(),  # called with the cotangents of the inputs and of the outputs
     leaf_hooks=(),  # a leaf's: called with it after its .grad was added to
+    kept=None,  # the leaf, which those keep alive
     makes_zeros=False,  # it runs without any gradient too
 )
 
@@ -34,6 +35,7 @@ thread = Thread()
 hooked_leaves: set = set()  # weak references to the AccumulateGrad nodes on which a hook was registered
 hooked: set = set()  # and to the others
 attaching = new_lock()  # two threads may register the first hook
+failures: list = []  # who hears of an error in the hooks of a node where a pass ends: called with both
 
 
 class RemovableHandle:
@@ -54,6 +56,7 @@ class RemovableHandle:
         node = self.node()
         if node is not None:
             put_hooks(node, self.where, tuple(h for h in hooks_at(node, self.where) if h is not self.hook))
+            node.kept = node.kept if node.leaf_hooks else None
             if not has_hooks(node):
                 hooked_leaves.discard(ref(node))
                 hooked.discard(ref(node))
@@ -133,7 +136,9 @@ def register_post_accumulate_grad_hook(self, hook):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if not self.is_leaf:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(self.node, "leaf_hooks", hook)
+    handle = RemovableHandle(self.node, "leaf_hooks", hook)
+    self.node.kept = self
+    return handle
 
 
 def retain_grad(self):
@@ -258,8 +263,7 @@ def checked_grad(hook, new, old):
         return None
     if old is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
-    if not isinstance(new, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    checked_type(new)
     old = as_tensor(old).array
     if new.array.dtype != old.dtype:
         types = f"was {Tensor.typename(old)} got {Tensor.typename(new.array)}"
@@ -267,6 +271,11 @@ def checked_grad(hook, new, old):
     if new.array.shape != old.shape:
         raise RuntimeError(f"hook '{hook_name(hook)}' has changed the size of value")
     return cotangent(new)
+
+
+def checked_type(new):
+    if not isinstance(new, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
 
 
 def hook_name(hook):
@@ -376,13 +385,27 @@ def arrive(leaves, wanted):
             accumulate(node, leaves.pop(node))
         return
     for node in leaves:
-        leaves[node] = run_tensor_hooks(node, leaves[node])
+        leaves[node] = heard(run_tensor_hooks, node, leaves[node])
+
+
+def heard(run, node, *args):
+    """Run hooks of a node where a pass ends: no visit stands around them that would say where they failed."""
+    try:
+        return run(node, *args)
+    except BaseException as error:
+        for hear in failures:
+            hear(node, error)
+        raise
 
 
 def accumulate(node, g, hooks=None):
     """Add to the leaf's ``.grad``, with all hooks; ``hooks``: those of the tensor, if they have run already."""
+    heard(accumulate_with_hooks, node, g, hooks)
+
+
+def accumulate_with_hooks(node, g, hooks):
     leaf, this = node.leaf(), thread.this_pass
-    if leaf is None:
+    if leaf is None and not has_hooks(node):
         return
     if node.hooks or node.pre_hooks or node.post_hooks:
         for hook in node.hooks if hooks is None else hooks:
@@ -396,6 +419,7 @@ def accumulate(node, g, hooks=None):
     for hook in node.leaf_hooks:
         new = hook(leaf)
         if new is not None and new is not leaf:
+            checked_type(new)
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     for hook in node.post_hooks:
         hook((), (as_tensor(g),))

@@ -71,6 +71,18 @@ def the_same_hook_twice(t, place):
     return [entry[0] for entry in log]
 
 
+def nobody_else_has_the_leaf(t, place):
+    log: list = []
+
+    def double():
+        _, b, register = places(t)
+        register[place](note(log, place))
+        return b
+
+    double().backward()
+    return log
+
+
 def to_inputs(t, asked, backward):
     """Which hooks run, and on what, in passes to results and leaves."""
     log: list = []
@@ -214,6 +226,7 @@ def all_are_none(t, operation):
 PROGRAMS = [
     *((removed_inside, *options) for options in product(PLACES, range(3))),
     *((program, place) for program in (added_inside, the_same_hook_twice) for place in PLACES),
+    *((nobody_else_has_the_leaf, place) for place in PLACES),
     *((to_inputs, *options) for options in product(("a", "b", "c", "ab", "bc", "ac"), (False, True))),
     *((nodes_are_called_with_their_number_of_gradients, n) for n in range(3)),
     (retained_among_hooks,), (an_inner_result_is_run_too,), (a_frozen_leaf_keeps_its_hooks,), (a_prehook_gives_none,),

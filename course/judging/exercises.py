@@ -116,7 +116,7 @@ def steps(lesson: str) -> dict[str, Exercise]:
 
 
 def blank(source: str) -> str:
-    """A cell as a learner gets it: three dots in the place of each solution, as nbgrader does it."""
+    """A cell as a learner gets it: three dots in place of each solution, as nbgrader does it."""
     return SOLUTION.sub(r"\1...", source)
 
 

@@ -476,7 +476,7 @@ EXERCISES = (
             (by_hand(check="reversed"), "The condition is turned round: None is for those that are not finite."),
             (
                 by_hand(otherwise=lambda found: [g if finite([g]) else None for g in found]),
-                "None stands in the list, in the place of the gradient that overflowed. Such a step is left out as a "
+                "None stands in the list, in place of the gradient that overflowed. Such a step is left out as a "
                 "whole: the answer itself is None.",
             ),
             (

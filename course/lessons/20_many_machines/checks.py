@@ -318,7 +318,7 @@ def divided_loss(model, batches, dist):
 
 
 def divided_by_four(model, batches, dist):
-    """The number of the lesson's workers stands in the place of the number of ranks."""
+    """The number of the lesson's workers stands in place of the number of ranks."""
     training(by=4)(model, batches, dist)
 
 

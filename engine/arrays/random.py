@@ -4,10 +4,10 @@ A draw gives PyTorch's numbers for the same seed, and uses up the stream as PyTo
 
 ==========================================  ==========================================================================
 uniform, random, randperm, bernoulli        every bit (of ``uniform`` in float64 between other bounds: but the last one)
-normal below 16 elements, log_normal        every bit of the float64 samples, if Python's C library is PyTorch's
+normal below 16 elements                    every bit of the float64 samples, if Python's C library is PyTorch's
 normal in float32, float16, bfloat16        every bit of PyTorch's kernel for AVX2 and AVX-512; its kernel for other
                                             machines gives numbers that differ from these by up to 4e-6
-normal in float64, exponential, cauchy, ..  all but the last bits of float64: NumPy's log, sin, cos and tan make them
+normal in float64, exponential              all but the last bits of float64: NumPy's log, sin and cos make them
 multinomial                                 every index, if no float16 or bfloat16 weights tie
 CUDA's draws, MKL's in older Intel builds   none: other generators (Philox, MCG31)
 ==========================================  ==========================================================================
@@ -517,36 +517,13 @@ def dropout_mask(generator, shape, dtype, p):
     return _cast(bernoulli(generator, shape, kind.work, 1 - p) / kind.work.type(1 - p), dtype)
 
 
-_CONTINUOUS = "distribution is a continuous probability distribution. dtype must be a floating point but you specified"
-
-
 def exponential(generator, shape, dtype, rate=1.0):
     """Exponential, floating dtypes: -log(1 - u) / rate. RuntimeError: rate <= 0."""
-    _require(_TYPES[np.dtype(dtype)].work, f"Exponential {_CONTINUOUS} {_TYPES[np.dtype(dtype)].name}")
+    kind = _TYPES[np.dtype(dtype)]
+    continuous = "Exponential distribution is a continuous probability distribution"
+    _require(kind.work, f"{continuous}. dtype must be a floating point but you specified {kind.name}")
     _require(rate > 0, f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
     return _cast(-1 / rate * np.log1p(-_uniforms(generator, shape, F64)), np.dtype(dtype))
-
-
-def cauchy(generator, shape, dtype, median=0.0, sigma=1.0):
-    """Cauchy, floating dtypes: median + sigma tan(pi (u - 1/2)). RuntimeError: sigma <= 0."""
-    _require(sigma > 0, f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    _require(_TYPES[np.dtype(dtype)].work, f"Cauchy {_CONTINUOUS} {_TYPES[np.dtype(dtype)].c_name}")
-    return _cast(median + sigma * np.tan(math.pi * (_uniforms(generator, shape, F64) - 0.5)), np.dtype(dtype))
-
-
-def geometric(generator, shape, dtype, p):
-    """Geometric, any dtype but bool: log(u) / log(1 - p), rounded up. RuntimeError: p not in (0, 1)."""
-    if np.dtype(dtype) == np.bool_:
-        raise NotImplementedError("\"geometric_cpu\" not implemented for 'Bool'")
-    _require(0 < p < 1, f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    return _cast(np.ceil(np.log(_uniforms(generator, shape, F64)) / math.log1p(-p)), np.dtype(dtype))
-
-
-def log_normal(generator, shape, dtype, mean=1.0, std=2.0):
-    """exp of serial normals, floating dtypes. RuntimeError: std <= 0."""
-    dtype, _ = _floating(dtype, "log_normal_cpu")
-    _require(std > 0, f"log_normal_ expects std > 0.0, but found std={std:g}")
-    return _cast(np.exp(normal(generator, shape, F64, mean, std, True)), dtype)
 
 
 def multinomial(generator, weights, num_samples, replacement=False):

@@ -24,7 +24,7 @@ from .sync_batch_norm import SyncBatchNorm
 from .table import (  # isort: skip
     CELU, ELU, GELU, GLU, SELU, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveMaxPool1d, AdaptiveMaxPool2d,
     AlphaDropout, AvgPool1d, AvgPool2d, BCELoss, BCEWithLogitsLoss, CosineSimilarity, CrossEntropyLoss, Dropout,
-    Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout, Fold, Hardshrink, Hardsigmoid, Hardswish, Hardtanh,
+    Dropout1d, Dropout2d, Dropout3d, Fold, Hardshrink, Hardsigmoid, Hardswish, Hardtanh,
     HuberLoss, KLDivLoss, L1Loss, LeakyReLU, LogSigmoid, LogSoftmax, MSELoss, MaxPool1d, MaxPool2d, Mish, NLLLoss,
     ReLU, ReLU6, SiLU, Sigmoid, SmoothL1Loss, Softmax, Softmin, Softplus, Softshrink, Softsign, Tanh, Tanhshrink,
     Threshold, Unfold,

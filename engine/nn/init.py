@@ -6,7 +6,7 @@ from ..arrays.dispatch import xp_of
 from ..arrays.warn import warn
 from ..autograd.modes import no_grad
 from ..help import public
-from ..ops.creation import empty_like, new_empty, randperm
+from ..ops.creation import empty_like, new_empty
 from ..ops.creation import eye as identity
 from ..ops.index import where
 from . import messages
@@ -73,22 +73,6 @@ def eye_(tensor):
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     return tensor.copy_(identity(*tensor.shape, dtype=tensor.dtype))
-
-
-@no_grad()
-def dirac_(tensor, groups=1):
-    """The kernels (out, in, *size) of a convolution that leaves its input as it is, in each group of channels."""
-    if tensor.ndim not in (3, 4, 5):
-        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
-    out, into, *size = tensor.shape
-    if out % groups:
-        raise ValueError("dim 0 must be divisible by groups")
-    tensor.zero_()
-    middle = tuple(n // 2 for n in size)
-    for first in range(0, out, out // groups):
-        for d in range(min(out // groups, into)):
-            tensor[(first + d, d, *middle)] = 1
-    return tensor
 
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
@@ -172,33 +156,5 @@ def orthogonal_(tensor, gain=1, generator=None):
     flat.array[...] = q.T if rows < columns else q
     return tensor.copy_(flat.view(tensor.shape)).mul_(gain)
 
-
-@no_grad()
-def sparse_(tensor, sparsity, std=0.01, generator=None):
-    """Normal, but for a share ``sparsity`` of each column, which is zero (Martens, 2010)."""
-    if tensor.ndim != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
-    rows, columns = tensor.shape
-    tensor.normal_(0, std, generator=generator)
-    for column in range(columns):
-        tensor[randperm(rows)[: math.ceil(sparsity * rows)], column] = 0
-    return tensor
-
-
-def renamed(function):
-    """A function under the name that it had before the underscore."""
-    old = function.__name__[:-1]
-
-    def deprecated(*args, **kwargs):
-        warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{old}_`.", FutureWarning)
-        return function(*args, **kwargs)
-
-    deprecated.__name__ = old
-    return deprecated
-
-
-OLD_NAMES = (uniform_, normal_, constant_, eye_, dirac_, xavier_uniform_, xavier_normal_, kaiming_uniform_,
-             kaiming_normal_, orthogonal_, sparse_)  # fmt: skip
-globals().update((function.__name__[:-1], renamed(function)) for function in OLD_NAMES)
 
 __dir__ = public("nn.init", globals())

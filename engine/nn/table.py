@@ -159,11 +159,11 @@ Softmin = row("Softmin", "softmin", dim=None)
 
 # ---- dropout, distances, shapes, pools
 
-Dropout, Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout = (
+Dropout, Dropout1d, Dropout2d, Dropout3d, AlphaDropout = (
     row(name, function, RandomMask, p=0.5, inplace=False)
     for name, function in (
         ("Dropout", "dropout"), ("Dropout1d", "dropout1d"), ("Dropout2d", "dropout2d"), ("Dropout3d", "dropout3d"),
-        ("AlphaDropout", "alpha_dropout"), ("FeatureAlphaDropout", "feature_alpha_dropout"),
+        ("AlphaDropout", "alpha_dropout"),
     )
 )  # fmt: skip
 CosineSimilarity = row("CosineSimilarity", "cosine_similarity", Comparison, shown="", dim=1, eps=1e-8)

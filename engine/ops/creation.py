@@ -638,8 +638,6 @@ def filler(name, draw, **defaults):
         check_differs(self.array)
         check_generator(generator)
         values = {**defaults, **dict(zip(names, args)), **options}
-        if name == "geometric_" and values["p"] is None:
-            raise TypeError('geometric_() missing 1 required positional arguments: "p"')
         x = self.array
         numbers = [v if isinstance(v, float) or v is None or draw == "bernoulli" and isinstance(v, Tensor) else
                    number(v, name, k, i, "float") for i, (k, v) in enumerate(values.items(), 1)]  # fmt: skip
@@ -662,9 +660,6 @@ uniform_ = filler("uniform_", "uniform", **{"from": 0.0, "to": 1.0})
 normal_ = filler("normal_", "normal", mean=0.0, std=1.0)
 bernoulli_ = filler("bernoulli_", "bernoulli", p=0.5)
 exponential_ = filler("exponential_", "exponential", lambd=1.0)
-cauchy_ = filler("cauchy_", "cauchy", median=0.0, sigma=1.0)
-geometric_ = filler("geometric_", "geometric", p=None)
-log_normal_ = filler("log_normal_", "log_normal", mean=1.0, std=2.0)
 
 
 def random_(self, low=None, high=None, *, generator=None):

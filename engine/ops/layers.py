@@ -227,26 +227,16 @@ SATURATED = 1.7580993408473766  # SELU's limit below, negated
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout that keeps mean and variance of what SELU gives (Klambauer et al., 2017)."""
-    return kept_alike(input, p, training, inplace, noise)
-
-
-def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """The same for whole channels."""
-    return kept_alike(input, p, training, inplace, feature_noise)
-
-
-def kept_alike(input, p, training, inplace, draw):
     x = array_of(input)
     if not p or not training or not x.size:
         return input
     if p == 1:
         return into(input, mul(input, Tensor(xp_of(x).zeros((), x.dtype))), inplace)
-    kept = (draw(x, p) != 0).astype(x.dtype)
+    kept = (noise(x, p) != 0).astype(x.dtype)
     scale = 1 / math.sqrt((SATURATED**2 * p + 1) * (1 - p))
     shift = (kept - 1) * x.dtype.type(SATURATED * scale) + x.dtype.type(SATURATED * scale * p)
     return into(input, add(mul(input, Tensor(kept * x.dtype.type(scale))), Tensor(shift)), inplace)
 
 
-NAMES = "linear one_hot embedding embedding_bag dropout feature_dropout alpha_dropout feature_alpha_dropout"
-for name in NAMES.split():
+for name in ("linear", "one_hot", "embedding", "embedding_bag", "dropout", "alpha_dropout"):
     register(name, "nn", globals()[name])

@@ -236,8 +236,8 @@ multinomial(Tensor input, num_samples, replacement=False, *, generator=None, Ten
 [creation] method
 __array__ __array_wrap__ __bool__ __complex__ __contains__ __cuda_array_interface__ __deepcopy__ __dlpack__
 __dlpack_device__ __float__ __index__ __int__ __iter__ __len__ __reduce_ex__ __reversed__ bernoulli_ bfloat16
-byte cauchy_ char cpu cuda double exponential_ float=to_float int=to_int bool=to_bool geometric_ get_device half
-is_pinned item log_normal_ long new_empty new_full new_ones new_tensor new_zeros normal_ numpy
+byte char cpu cuda double exponential_ float=to_float int=to_int bool=to_bool get_device half
+is_pinned item long new_empty new_full new_ones new_tensor new_zeros normal_ numpy
 pin_memory short to tolist type=type_name uniform_
 random_(Tensor input, low=None, high=None, *, generator=None)
 type_as(Tensor input, Tensor other)
@@ -310,11 +310,8 @@ embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_gra
 linear(Tensor input, Tensor weight, Tensor? bias=None)
 one_hot(Tensor tensor, int num_classes=-1) as one_hot(input=tensor)
 
-[layers] function
-feature_dropout(Tensor input, p, train, inplace=False)
-
 [layers] function functional
-alpha_dropout feature_alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)
+alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)
 dropout(Tensor input, p=0.5, training=True, inplace=False)
 
 [layers] functional

@@ -21,7 +21,6 @@ SAVED_ANOTHER_NUMBER = "torch.utils.checkpoint: A different number of tensors wa
 SAVED_MORE = "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass."
 START_METHOD = "multiprocessing_context option should specify a valid start method in {!r}, but got multiprocessing_context={!r}"
 TIMEOUT_WITHOUT_WORKERS = "timeout option needs num_workers > 0: in the main process, nobody waits for a batch"
-TUPLE_AND_DICT = "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both types are given."
 USE_REENTRANT = "the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the two variants."
 WEIGHTS_SHAPE = "weights should be a 1d sequence but given weights have shape {}"
 WORKER_CANNOT_READ = "Workers that are not started by 'fork' get the dataset, collate_fn and worker_init_fn as pickles: define their classes and functions at the top of a .py file and import them; what a notebook's cell, a function or a lambda defines cannot be sent."

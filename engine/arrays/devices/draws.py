@@ -170,20 +170,6 @@ class DeviceDraws:
         random._require(rate > 0, f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
         return (self.xp.log1p(-self.unit(generator, shape, dtype)) * (-1 / rate)).astype(dtype)
 
-    def cauchy(self, generator, shape, dtype, median=0.0, sigma=1.0):
-        random._require(sigma > 0, f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-        u = self.unit(generator, shape, np.float64)
-        return (self.xp.tan((u - 0.5) * math.pi) * sigma + median).astype(dtype)
-
-    def geometric(self, generator, shape, dtype, p):
-        random._require(0 < p < 1, f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-        u = 1.0 - self.unit(generator, shape, np.float64)
-        return self.xp.maximum(self.xp.ceil(self.xp.log(u) / math.log1p(-p)), 1.0).astype(dtype)
-
-    def log_normal(self, generator, shape, dtype, mean=1.0, std=2.0):
-        random._require(std > 0, f"log_normal_ expects std > 0.0, but found std={std:g}")
-        return self.xp.exp(self.normal(generator, shape, np.dtype(np.float64), mean, std)).astype(dtype)
-
     def multinomial(self, generator, weights, num_samples, replacement=False):
         """Who arrives first, if the weights are rates; nobody looks for inf and nan: the host would have to wait."""
         random._require(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim")

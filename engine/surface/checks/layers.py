@@ -147,7 +147,3 @@ def spatial(name, input, p, n):
     probability(p)
     if input.ndim not in (n + 1, n + 2):
         warn(m.DROPOUT_DIMS.format(name, input.ndim, n, n + 1, n + 2))
-
-
-def feature_alpha_dropout(input, p, training):
-    feature_dropout(input, p, training and p != 1)

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -30,9 +30,6 @@ class IterableDataset(Dataset[T_co]):
 
     def __iter__(self):
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
-
-    def __add__(self, other):
-        return ChainDataset([self, other])
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
@@ -71,38 +68,6 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
 
-class StackDataset(Dataset):
-    """Datasets side by side: sample i is a tuple of their samples i, or a dict where they are given by name."""
-
-    def __init__(self, *args, **kwargs):
-        if args and kwargs:
-            raise ValueError(messages.TUPLE_AND_DICT)
-        self.datasets = args or kwargs
-        if not self.datasets:
-            raise ValueError("At least one dataset should be passed")
-        lengths = {len(d) for d in args or kwargs.values()}
-        if len(lengths) > 1:
-            raise ValueError("Size mismatch between datasets")
-        (self._length,) = lengths
-
-    def __getitem__(self, index):
-        if isinstance(self.datasets, dict):
-            return {k: d[index] for k, d in self.datasets.items()}
-        return tuple(d[index] for d in self.datasets)
-
-    def __getitems__(self, indices):
-        names = list(self.datasets) if isinstance(self.datasets, dict) else None
-        columns = [samples_of(d, indices) for d in (self.datasets if names is None else self.datasets.values())]
-        for column in columns:
-            if len(column) != len(indices):
-                raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}")
-        rows = zip(*columns, strict=True)
-        return list(rows) if names is None else [dict(zip(names, row, strict=True)) for row in rows]
-
-    def __len__(self):
-        return self._length
-
-
 class ConcatDataset(Dataset[T_co]):
     """Datasets one after the other.  AssertionError if there is none, or a stream among them."""
 
@@ -124,25 +89,6 @@ class ConcatDataset(Dataset[T_co]):
             idx += len(self)
         i = bisect_right(self.cumulative_sizes, idx)
         return self.datasets[i][idx - (self.cumulative_sizes[i - 1] if i else 0)]
-
-
-class ChainDataset(IterableDataset):
-    """Streams one after the other.  AssertionError, when it is used, for what is no stream."""
-
-    def __init__(self, datasets):
-        self.datasets = datasets
-
-    def _streams(self):
-        for d in self.datasets:
-            if not isinstance(d, IterableDataset):
-                raise AssertionError("ChainDataset only supports IterableDataset")
-            yield d
-
-    def __iter__(self):
-        return chain.from_iterable(self._streams())
-
-    def __len__(self):
-        return sum(map(len, self._streams()))
 
 
 def random_split(dataset, lengths, generator=None):

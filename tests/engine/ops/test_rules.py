@@ -126,7 +126,7 @@ SAMPLES = {
     "svdvals": ["f(x)", "f(A)"],
     # networks
     "linear": ["f(x, A)", "f(x, A, v)", "f(v, A)"],
-    **dict.fromkeys(["dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"], ["f(x, 0.5, False)"]),
+    **dict.fromkeys(["dropout", "alpha_dropout"], ["f(x, 0.5, False)"]),
     "embedding": ["f(i, A)"],
     "normalize": ["f(x)", "f(x, dim=0)"],
     "cosine_similarity": ["f(x, y)", "f(x, y, 0)"],

@@ -246,7 +246,6 @@ torch.from_dlpack([1])
 torch.linspace(f32, 1, 3)
 torch.logspace(1, f32, 3)
 torch.linspace(f32, f32, 3)
-f32.geometric_()
 """)
 # what is no dimension, and other arguments of wrong types
 DIMS = cases("""

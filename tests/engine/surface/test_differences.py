@@ -88,6 +88,7 @@ ROWS = [
     ("Saving modules and objects", "t.save(t.nn.ReLU(), __import__('io').BytesIO())", TypeError),
     ("Names that are not there", "t.quantile(t.ones(2), 0.5)", AttributeError),
     ("Sizes and keywords that PyTorch is strict about", "t.reshape(t.ones(2, 1), 2).tolist()", [1.0, 1.0]),
+    ("Streams added up", "t.utils.data.IterableDataset() + t.utils.data.IterableDataset()", AssertionError),
     ("Values that mean nothing", "t.set_printoptions(profile='none of them')", ValueError),
     (
         "Values that mean nothing",

@@ -206,7 +206,7 @@ def test_every_public_callable_shows_its_arguments():
     """As Shift-Tab asks for them: with names and defaults."""
     x, wrong = engine.ones(2), []
     # those of PyTorch take anything too, and old names hand everything on
-    takes_anything = {"Function", "CheckpointFunction", "Module", "Identity", "StackDataset", "clip_grad_norm"}
+    takes_anything = {"Function", "CheckpointFunction", "Module", "Identity", "clip_grad_norm"}
     takes_anything |= {name for name in vars(engine.nn.init) if f"{name}_" in vars(engine.nn.init)}
     places = [(module, STUBS["names"](title)) for title, module in MODULES.items()]
     methods = [n for n in dir(x) if n[0] != "_" and not isinstance(getattr(engine.Tensor, n, None), property)]

@@ -14,7 +14,6 @@ import engine
 from engine.utils import data
 from engine.utils.data import (
     BatchSampler,
-    ChainDataset,
     ConcatDataset,
     DataLoader,
     Dataset,
@@ -22,7 +21,6 @@ from engine.utils.data import (
     RandomSampler,
     Sampler,
     SequentialSampler,
-    StackDataset,
     Subset,
     SubsetRandomSampler,
     TensorDataset,
@@ -101,14 +99,11 @@ list(D.DataLoader(D.Subset(D.TensorDataset(*rows(t)), [5, 3, 3, 0]), batch_size=
 list(D.DataLoader(D.Subset(D.Subset(D.TensorDataset(*rows(t)), range(2, 9)), t.tensor([1, 0, 6])), batch_size=2))
 list(D.DataLoader(D.Subset(range(10), [5, 3, 1]), batch_size=2))
 list(D.DataLoader(D.ConcatDataset([D.TensorDataset(*rows(t)), D.TensorDataset(*rows(t))]), 8, shuffle=True))
-list(D.DataLoader(D.StackDataset(D.TensorDataset(*rows(t)), range(10)), batch_size=4))
-list(D.DataLoader(D.StackDataset(a=range(4), b=D.Subset(range(9), [8, 7, 6, 5])), batch_size=3))
 list(D.DataLoader(list(range(7)), batch_size=3))
 list(D.DataLoader([1.5, 2.5, 3.5], batch_size=2))
 list(D.DataLoader(["a", "b", "c"], batch_size=2))
 list(D.DataLoader([{"x": t.ones(2), "y": 1}, {"x": t.zeros(2), "y": 2}], batch_size=2))
 list(D.DataLoader({"a": 1, "b": 2}, sampler=["b", "a"]))
-list(D.DataLoader(D.ChainDataset([stream(D, 3), stream(D, 4)]), batch_size=3))
 list(D.DataLoader(stream(D, 7), batch_size=3, drop_last=True))
 list(D.DataLoader(stream(D, 3), batch_size=None))
 list(D.DataLoader(stream(D, 0), batch_size=2))
@@ -199,14 +194,9 @@ D.WeightedRandomSampler([1.0], 1, replacement=2)
 D.WeightedRandomSampler([[1.0]], 1)
 D.BatchSampler(range(3), True, False)
 D.TensorDataset(t.ones(2), t.ones(3))
-D.StackDataset()
-D.StackDataset(range(2), a=range(2))
-D.StackDataset(range(2), range(3))
 D.ConcatDataset([])
 D.ConcatDataset([stream(D, 2)])
 D.ConcatDataset([range(3)])[-4]
-list(D.ChainDataset([range(3)]))
-len(D.ChainDataset([range(3)]))
 len(D.DataLoader(stream(D, 2)))
 D.DataLoader(stream(D, 2), shuffle=True)
 D.DataLoader(stream(D, 2), sampler=[1])
@@ -415,10 +405,8 @@ def test_len_is_right_in_every_mode():
     assert len(DataLoader(SizedCount(10), batch_size=None)) == 10
     loader = DataLoader(Squares(10), batch_size=3, sampler=SubsetRandomSampler([1, 2, 3, 4]))
     assert len(loader) == len(iter(loader)) == len(list(loader)) == 2
-    assert len(ChainDataset([SizedCount(3), SizedCount(4)])) == 7
     assert len(Squares(3) + Squares(4)) == 7
-    assert len(SizedCount(3) + SizedCount(4)) == 7
-    assert len(StackDataset(Squares(3), Squares(3))) == len(ConcatDataset([Squares(3)])) == 3
+    assert len(ConcatDataset([Squares(3)])) == 3
 
 
 def test_a_stream_that_gives_more_than_it_said_is_warned_of():

@@ -28,7 +28,7 @@ def samples(x):
 
 
 def any_batch(*arrays):
-    """Whether one of the arrays stands for many samples."""
+    """Tell whether one of the arrays stands for many samples."""
     return bool(batches) and any(type(a) in batches for a in arrays)
 
 

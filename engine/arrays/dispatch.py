@@ -64,7 +64,7 @@ strangers: list = []  # called with a type that no module serves yet: who knows 
 
 
 def is_array_type(kind):
-    """Whether there is a module that serves the type; CuPy's becomes known when its first array is met."""
+    """Tell whether a module serves the type; CuPy's becomes known when its first array is met."""
     if kind not in modules:
         for meet in strangers:
             meet(kind)

@@ -197,7 +197,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether promotion allows the cast: within a category or up (bool, integer, floating), never down."""
+    """Tell whether promotion allows the cast: within a category or up (bool, integer, floating), never down."""
     _check("can_cast", "'from_' (position 1)", from_)
     _check("can_cast", "'to' (position 2)", to)
     return from_.category <= to.category

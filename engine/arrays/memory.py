@@ -17,7 +17,7 @@ def storage(x):
 
 
 def address(x):
-    """Where the first element of an array lies."""
+    """Return the address of the first element of an array."""
     return x.ctypes.data if type(x) is np.ndarray else x.data.ptr
 
 
@@ -102,12 +102,12 @@ def apart(x):
 
 
 def is_alone(x, like):
-    """Whether nobody else holds the memory of a view that lies there as another array does: it may be taken over."""
+    """Tell whether a view laid out like another array is the only holder of its memory, which may be taken over."""
     return x.strides == like.strides and holders(x) == ALONE
 
 
 def holders(view):
-    """How many references there are to the memory of a view."""
+    """Return the number of references to the memory of a view."""
     base = view.base
     return sys.getrefcount(base) if base.size == view.size else 0
 
@@ -132,7 +132,7 @@ def overwritten_array(x, value, add=False):
 
 
 def same_place(x, y):
-    """Whether two arrays are the same elements in memory."""
+    """Tell whether two arrays are the same elements in memory."""
     if x is y:
         return True
     if (x.base is None and y.base is None) or type(x) is not type(y) or x.dtype != y.dtype:
@@ -141,7 +141,7 @@ def same_place(x, y):
 
 
 def overlaps_itself(x):
-    """Whether elements of an array may lie in the same place in memory."""
+    """Tell whether elements of an array may share a place in memory."""
     end = 0
     for step, n in sorted((s, n) for s, n in zip(x.strides, x.shape) if n != 1):
         if step < end + x.itemsize:
@@ -151,7 +151,7 @@ def overlaps_itself(x):
 
 
 def overlaps(x, y):
-    """Whether two arrays share a part of their memory but are not the same elements; only dense ones are looked at."""
+    """Tell whether two dense arrays share part of their memory but are not the same elements; False for others."""
     if x.base is None and y.base is None:
         return False
     if storage(x) is not storage(y) or not x.size or not y.size:

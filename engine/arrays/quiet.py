@@ -1,4 +1,4 @@
-"""What NumPy says about infinities and nan: PyTorch says nothing, so nothing is said of what the engine computes.
+"""Silence for NumPy's warnings about infinities and nan in what the engine computes, as in PyTorch.
 
 What NumPy does about them is kept for each thread, or task, in a context variable.  Where the engine finds a state that
 is not its own, it puts one of its own there, and leaves it: to change it to and fro for each operation would take a

@@ -79,7 +79,7 @@ state_as_tensor: Any = np.asarray  # what shows a state to a program: ops/creati
 
 
 class Seeded:
-    """What all generators have: a seed."""
+    """The seed of a generator, of any kind."""
 
     def __init__(self, device="cpu"):
         self.device = device
@@ -160,7 +160,7 @@ class Generator(Seeded):
         return self
 
     def mark(self):
-        """Where the stream is, for ``go_back``: quicker than a state, and for this generator alone."""
+        """Return the position in the stream, for ``go_back``: quicker than a state, for this generator alone."""
         with self._lock:
             stream, known = self._stream, self._known
             if known is None or known[0] is not stream or self._drawn - known[2] > 1 << 20:
@@ -510,7 +510,7 @@ def bernoulli(generator, shape, dtype, p):
 
 
 def dropout_mask(generator, shape, dtype, p):
-    """What dropout multiplies by, floating dtypes: 0 with probability p, else 1 / (1 - p). 0 and 1 draw nothing."""
+    """Draw the factors of dropout, floating dtypes: 0 with probability p, else 1 / (1 - p). 0 and 1 draw nothing."""
     dtype, kind = _floating(dtype, "bernoulli_scalar_cpu_")
     if p in (0, 1):
         return np.full(shape, 1 - p, dtype)

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Running(threading.local):
-    """What runs in this thread: the vmaps, the newest last, and who writes down what is done, to do it again later."""
+    """The state of this thread: its vmaps, the newest last, and the recorder that captures operations for replay."""
 
     levels: tuple = ()
     recorder = None
@@ -80,7 +80,7 @@ def known_to_loops(function):
 
 
 def any_size():
-    """Whether what is done is written down for all sizes: then sizes must not choose how to compute."""
+    """Tell whether a capture for all sizes is running: then sizes must not decide how to compute."""
     return running.recorder is not None and running.recorder.sizes is not None
 
 

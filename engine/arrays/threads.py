@@ -39,7 +39,7 @@ def release_locks():
 
 
 def available():
-    """How many threads there are unless a program says otherwise: as in PyTorch, what the environment says or cores."""
+    """Return the default number of threads, as in PyTorch: what the environment says, else the number of cores."""
     if IN_BROWSER:
         return 1
     said = os.environ.get("OMP_NUM_THREADS", "")
@@ -55,7 +55,7 @@ waiting: SimpleQueue = SimpleQueue()  # jobs for them; a thread that waits for o
 
 
 def get_num_threads():
-    """How many threads compute on large arrays."""
+    """Return the number of threads that compute on large arrays."""
     return threads
 
 
@@ -111,7 +111,7 @@ class Job:
 
 
 def serve(jobs):
-    """What a helper does: jobs, until it is handed None."""
+    """Run jobs until None is handed over: the loop of a helper thread."""
     while (job := jobs.get()) is not None:
         job.run()
         del job
@@ -177,12 +177,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_large(x, row=0, block=BLOCK):
-    """Whether an array is worth several blocks; one whose elements do not lie in order keeps the order that it has."""
+    """Tell whether an array is worth several blocks; one whose elements do not lie in order keeps its order."""
     return type(x) is np.ndarray and x.size >= max(block, 1) and (x.flags.c_contiguous or x.ndim == row + 1)
 
 
 def rows_of(count, size, block=BLOCK):
-    """How many of ``count`` rows a block has: all are alike, and for two threads an even number; ``size``: of all."""
+    """Return how many of ``count`` rows make a block: equal parts, an even number for two threads; ``size``: of all."""
     pairs = -(-size // (2 * block))
     return max(-(-count // (2 * pairs)), 1)
 

@@ -74,7 +74,7 @@ class Structure:
         return found
 
     def count(self):
-        """How many leaves it has."""
+        """Return the number of leaves."""
         return 1 if self is LEAF else sum(p.count() for p in self.parts)
 
 

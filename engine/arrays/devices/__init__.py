@@ -30,7 +30,7 @@ MixedDevices.__name__, MixedDevices.__module__ = "RuntimeError", "builtins"
 
 
 class device:
-    """Where a tensor lives: ``device("cpu")``, ``device("cuda:1")``, ``device("cuda", 1)``."""
+    """The place where a tensor lives: ``device("cpu")``, ``device("cuda:1")``, ``device("cuda", 1)``."""
 
     __slots__ = ("index", "type")
     known = ("cpu", "cuda", "sim")
@@ -86,7 +86,7 @@ class device:
 
 
 class Default(threading.local):
-    """Where this thread creates tensors: a device, or None for the host."""
+    """The device on which this thread creates tensors; None is the host."""
 
     device = None
     before: Any = ()  # those that ``with device(...)`` has put aside
@@ -102,7 +102,7 @@ def set_default_device(device_):
 
 
 def get_default_device():
-    """Where tensors are created if no device is given."""
+    """Return the device on which tensors are created if none is given."""
     where = default.device or cpu
     if where.index is None and where.type != "cpu":
         return device(where.type, backend_of(where.type).current())
@@ -110,7 +110,7 @@ def get_default_device():
 
 
 class DeviceBackend:
-    """What a type of device has: ``xp``, the module of its arrays, and the way there and back.  This is the host's."""
+    """A type of device: ``xp``, the module of its arrays, and copies to and from it.  This one is the host's."""
 
     type, name = "cpu", "CPU"
     xp: Any = np
@@ -175,7 +175,7 @@ strangers.append(meet_cupy)
 
 
 def has_cuda():
-    """Whether there is CuPy, a driver and a GPU.  CuPy is imported only where it is installed."""
+    """Tell whether CuPy, a driver and a GPU are there; CuPy is imported only where it is installed."""
     if "cuda" not in backends and importlib.util.find_spec("cupy") is None:
         return False
     try:
@@ -208,7 +208,7 @@ def device_of(x):
 
 
 def typename_of(x):
-    """What PyTorch calls the type of a tensor that has this array."""
+    """Return PyTorch's name for the type of a tensor that has this array."""
     kind = device_names.get(type(x))
     return f"torch.{'' if kind is None else kind + '.'}{dtypes.dtype_word(x)}Tensor"
 
@@ -296,7 +296,7 @@ either.update(dict.fromkeys(number_types, chosen_by_number))
 
 
 def violated(x, test):
-    """Whether ``test(x)`` finds wrong values in an array; a GPU is asked only with CUDA_LAUNCH_BLOCKING=1."""
+    """Tell whether ``test(x)`` finds wrong values in an array; a GPU is asked only with CUDA_LAUNCH_BLOCKING=1."""
     kind = device_names.get(type(x))
     if kind is None:
         return bool(samples(test(x)).any())

@@ -68,7 +68,7 @@ class Generator(random.Seeded):
         return self
 
     def mark(self):
-        """Where the stream is, for ``go_back``."""
+        """Return the position in the stream, for ``go_back``."""
         with self._lock:
             return self._seed, self.offset
 
@@ -171,7 +171,7 @@ class DeviceDraws:
         return (self.xp.log1p(-self.unit(generator, shape, dtype)) * (-1 / rate)).astype(dtype)
 
     def multinomial(self, generator, weights, num_samples, replacement=False):
-        """Who arrives first, if the weights are rates; nobody looks for inf and nan: the host would have to wait."""
+        """Take those that arrive first, the weights being rates; inf and nan pass, as a check would stall the host."""
         random._require(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim")
         random._require(num_samples > 0, "cannot sample n_sample <= 0 samples")
         enough = replacement or num_samples <= weights.shape[-1]

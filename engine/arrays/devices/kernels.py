@@ -216,7 +216,7 @@ def on_symbols(formula, kinds):
 
 
 class Kernels:
-    """What a type of device arrays is computed with: ``make`` and ``reduction`` are CuPy's classes of kernels."""
+    """The kernels of a type of device arrays; ``make`` and ``reduction`` are CuPy's classes of kernels."""
 
     def __init__(self, make, xp, array, reduction=None):
         self.make, self.xp, self.array, self.reduction = make, xp, array, reduction
@@ -247,7 +247,7 @@ class Kernels:
         return kernel(*(a for a in args if type(a) is self.array), *numbers, axis=axis, keepdims=keepdims)
 
     def written(self, formula, args, write):
-        """What ``write(formula, kinds)`` has written for these arguments; None if no kernel can take them."""
+        """Return what ``write(formula, kinds)`` gives for these arguments, cached; None if no kernel can take them."""
         try:  # -0.0 is equal to 0, but another number
             kinds = tuple([a.dtype if type(a) is self.array else (a,) if a else (a, str(a)) for a in args])
             known = self.fused.get(formula)

@@ -1,4 +1,4 @@
-"""What ``torch.cuda`` offers, for any type of device: ``engine.cuda`` and ``engine.sim`` are this."""
+"""The contents of ``torch.cuda``, for any type of device: ``engine.cuda`` and ``engine.sim`` are made of this."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -63,11 +63,11 @@ class Namespace:
     # ---- devices
 
     def is_available(self):
-        """Whether there is such a device."""
+        """Tell whether there is such a device."""
         return self.kind != "cuda" or devices.has_cuda()
 
     def is_initialized(self):
-        """Whether one is in use."""
+        """Tell whether a device of this type is in use."""
         return self.kind in devices.backends
 
     def init(self):
@@ -75,7 +75,7 @@ class Namespace:
         _ = self.backend
 
     def device_count(self):
-        """How many there are."""
+        """Return the number of devices."""
         return self.backend.count() if self.is_available() else 0
 
     def current_device(self):
@@ -96,11 +96,11 @@ class Namespace:
         return known.major, known.minor
 
     def get_device_properties(self, device=None):
-        """What is known of it: ``name``, ``major``, ``minor``, ``total_memory``, ``multi_processor_count``."""
+        """Return ``name``, ``major``, ``minor``, ``total_memory`` and ``multi_processor_count`` of a device."""
         return Properties(**self.backend.describe(self.index(device)))
 
     def is_bf16_supported(self, including_emulation=True):
-        """Whether it computes in bfloat16."""
+        """Tell whether the device computes in bfloat16."""
         return self.is_available()
 
     def synchronize(self, device=None):
@@ -193,7 +193,7 @@ class Namespace:
 
 
 class Properties(SimpleNamespace):
-    """What is known of a device."""
+    """The properties of a device."""
 
     def __repr__(self):
         return (
@@ -229,7 +229,7 @@ class Wrapper:
         self.own.synchronize()
 
     def query(self):
-        """Whether its work is done, or the event has come."""
+        """Tell whether the stream's work is done, or the event has been reached."""
         return self.own.done
 
 

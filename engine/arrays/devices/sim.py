@@ -125,7 +125,7 @@ for name in "neg pos abs invert eq ne lt le gt ge divmod rdivmod".split():
 
 
 def on_host(x):
-    """What NumPy is to compute with; MixedDevices for an array that is in host memory already."""
+    """Return the NumPy arrays behind those of the device; MixedDevices for an array in host memory."""
     kind = type(x)
     if kind is Array:
         return x.host
@@ -223,7 +223,7 @@ vars(xp).update(
 
 
 def nothing(*args, **options):
-    """What there is to do where the device computes at once."""
+    """Do nothing: the device computes at once."""
 
 
 class Event:

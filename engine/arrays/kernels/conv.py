@@ -37,7 +37,7 @@ class Window:
 
     @cached_property
     def disjoint(self):
-        """Whether no element is seen twice."""
+        """Tell whether no element is in two windows."""
         return all(s >= r for s, r in zip(self.stride, reach(self.kernel, self.dilation)))
 
     @cached_property

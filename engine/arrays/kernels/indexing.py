@@ -101,7 +101,7 @@ def order_along(x, dim, descending):
 
 
 def within(x, low, high):
-    """Whether all elements are between two numbers; in a third of the time that min() and max() take."""
+    """Tell whether all elements lie between two numbers, in a third of the time that min() and max() take."""
     return low < x.item(x.argmin()) and x.item(x.argmax()) < high
 
 
@@ -127,7 +127,7 @@ def check_rows(x, i):
 
 
 def are_classes(t, n):
-    """Whether all elements of an array, not empty, are one of n classes; not known of an array on a device."""
+    """Tell whether all elements of an array, not empty, are classes below n; False for an array on a device."""
     if type(t) is np.ndarray:
         return within(t, -1, n)
     return type(t) not in device_names and samples((t >= 0) & (t < n)).all()
@@ -141,7 +141,7 @@ def check_classes(t, good, ignored):
 
 
 def class_places(t, n):
-    """Where in the flattened array (N, n, ...) the elements of the classes t (N, ...) are."""
+    """Return the positions in the flattened array (N, n, ...) of the elements of the classes t (N, ...)."""
     if t.ndim == 0:
         return t
     if type(t) is np.ndarray and t.ndim == 1:
@@ -166,7 +166,7 @@ def zeros_but(x, shape, where):
 
 
 def places(xp, shape):
-    """Where in the flattened array of a shape each element is."""
+    """Return the position of each element in the flattened array of a shape."""
     return small_places(xp, shape) if prod(shape) <= 1 << 16 else xp.arange(prod(shape)).reshape(shape)
 
 
@@ -200,7 +200,7 @@ def placed_along(x, indices, shape, axis):
 
 
 def counts_at(places, kept, n):
-    """How many of those that are kept have the same place, of n places, as each one has; 1 where none has."""
+    """Count, for each place of n, how many of those that are kept share it; 1 where none does."""
     return rows_at(xp_of(kept).maximum(placed(kept, (n,), (places,)), 1), places)
 
 

@@ -103,7 +103,7 @@ def groups_of(x, axis):
 
 
 def known_of(x, shapes, axis, eps):
-    """What ``standardized`` finds, computed anew from x."""
+    """Compute anew from x what ``standardized`` returns."""
     return standardized(shaped(x.astype(accumulate_wider.get(x.dtype, x.dtype)), shapes[-1]), axis, eps)
 
 

@@ -1,4 +1,4 @@
-"""What pooling computes of the windows of an array: their taps, the largest of them and its place, their sums."""
+"""Pooling on plain arrays: the taps of each window, its maximum and where that is, its sum."""
 
 from functools import lru_cache
 from math import prod
@@ -37,7 +37,7 @@ def crossed(rows, columns):
 
 
 def ranked(rows, columns, sizes):
-    """How far the elements at rows and columns, see ``crossed``, are from the end of the flattened plane."""
+    """Return the distance from the end of the flattened plane of the elements at rows and columns, see ``crossed``."""
     height, width = sizes
     rank = crossed((height - rows) * width, np.ones_like(columns)) - crossed(np.ones_like(rows), columns)
     return rank.astype(np.int32)

@@ -60,7 +60,7 @@ AT_ONCE = 8192  # elements: a larger product OpenBLAS shares out among threads
 
 
 def rows_at_once(rows, n):
-    """How many rows of n elements to multiply at once: what BLAS shares out costs much where cores are busy."""
+    """Return how many rows of n elements to multiply at once: BLAS's threads cost much on busy cores."""
     if rows * n <= AT_ONCE or any_size():
         return rows
     m = gcd(rows, 1 << (AT_ONCE // n).bit_length() - 1) if n <= AT_ONCE else 1
@@ -84,7 +84,7 @@ def sums_along(a, axis, divisor=1):
 
 
 def is_quick_to_sum(a):
-    """Whether to multiply an array by a column with ``dot``, which begins in half the time of ``matmul``."""
+    """Tell whether to multiply an array by a column with ``dot``, which starts in half the time of ``matmul``."""
     return type(a) is np.ndarray and a.ndim == 2 and 0 < a.size <= AT_ONCE and a.itemsize > 2 and a.shape[1] <= 1024
 
 
@@ -111,7 +111,7 @@ def extreme_along(name, x, axis, keepdims=True):
 
 @lru_cache(maxsize=16)
 def row_starts(xp, shape, n, keepdims):
-    """Where in the flattened array the rows of n elements begin."""
+    """Return the positions in the flattened array at which the rows of n elements begin."""
     starts = xp.arange(0, prod(shape) * n, n) if n else xp.zeros(prod(shape), int)
     return starts.reshape((*shape, 1) if keepdims else shape)
 

@@ -1,4 +1,4 @@
-"""What views and copies do to an array: dims of size 1, windows, diagonals, the order reversed."""
+"""Views and copies of plain arrays: dims of size 1, windows, diagonals, reversed order."""
 
 from ..batches import blank
 from ..dispatch import xp_of

@@ -69,7 +69,7 @@ OPERATOR_METHODS = {"__matmul__": "matmul", "__rmatmul__": "matmul", "__pow__": 
 
 
 class AutocastState(threading.local):
-    """What is cast in this thread."""
+    """The autocast regions of this thread."""
 
     def __init__(self):
         self.enabled = dict.fromkeys(TABLES, False)
@@ -87,7 +87,7 @@ watch(state)
 
 
 def eligible(t, kind):
-    """Whether a tensor is one of those that are cast: floating, but not float64, on that kind of device."""
+    """Tell whether autocast applies to a tensor: floating, but not float64, and on that kind of device."""
     x = t.array
     return dtypes.of[x.dtype].is_floating_point and x.dtype.itemsize < 8 and t.device.type == kind
 
@@ -168,7 +168,7 @@ POLICIES = {
 
 
 def casting(name):
-    """What calls an operation with its arguments cast, where autocast is on.
+    """Return a function that calls an operation with its arguments cast, where autocast is on.
 
     What that calls is not cast again, but for compositions of which only the arguments are cast: ``low_arguments``.
     """
@@ -262,12 +262,12 @@ def device_kind(device_type):
 
 
 def is_autocast_available(device_type):
-    """Whether there is autocast for a kind of device."""
+    """Tell whether there is autocast for a kind of device."""
     return devices.device(device_type).type in TABLES
 
 
 def is_autocast_enabled(device_type="cuda"):
-    """Whether operations on a kind of device are cast."""
+    """Tell whether operations on a kind of device are cast."""
     return state.enabled[device_kind(device_type)]
 
 
@@ -280,7 +280,7 @@ def set_autocast_enabled(device_type, enabled=None):
 
 
 def enabling(kind, enabled):
-    """What changes in the state when operations on a kind of device are cast, or are not."""
+    """Return the changes to the state that switch autocast for a kind of device."""
     switches = {**state.enabled, kind: enabled}
     return {"enabled": switches, "active": tuple(k for k, on in switches.items() if on)}
 
@@ -296,7 +296,7 @@ def set_autocast_dtype(device_type, dtype):
 
 
 def is_autocast_cache_enabled():
-    """Whether the casts of weights are kept until the end of the outermost region."""
+    """Tell whether the casts of weights are kept until the end of the outermost region."""
     return state.cache_enabled
 
 
@@ -326,7 +326,7 @@ LOWER = (dtypes.bfloat16, dtypes.float16)
 
 
 def present(kind):
-    """Whether there are arrays on a kind of device."""
+    """Tell whether arrays can be on a kind of device."""
     return kind != "cuda" or devices.has_cuda()
 
 

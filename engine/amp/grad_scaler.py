@@ -21,7 +21,7 @@ class OptState(Enum):
 
 
 def per_optimizer_state():
-    """What is known of an optimizer at the beginning of an iteration."""
+    """Return the state of an optimizer at the beginning of an iteration."""
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
@@ -203,7 +203,7 @@ class GradScaler:
         return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker.item()
 
     def is_enabled(self):
-        """Whether it scales."""
+        """Tell whether the scaler scales."""
         return self._enabled
 
     def state_dict(self):

@@ -1,4 +1,4 @@
-"""What autocast and the scaler say, in PyTorch's words.  A sentence is a line."""
+"""The messages of autocast and the scaler, in PyTorch's words, each on one line."""
 
 # fmt: off
 BCE_UNSAFE = "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\nMany models use a sigmoid layer right before the binary cross entropy layer.\nIn this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\nor torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\nsafe to autocast."

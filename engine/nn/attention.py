@@ -176,7 +176,7 @@ def checked_mask(mask, size, heads):
 
 
 def check_shapes(query, key, value, padding, mask, heads):
-    """Whether there is a batch.  AssertionError in PyTorch's words for tensors that do not fit."""
+    """Tell whether there is a batch.  AssertionError in PyTorch's words for tensors that do not fit."""
     n = query.ndim
     if n not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor")
@@ -207,7 +207,7 @@ def subsequent_mask(sz, device=None, dtype=None):
 
 
 def says_causal(mask, is_causal):
-    """What a program says of a mask or, if nothing, whether it is that of later positions."""
+    """Return ``is_causal`` if it is given, else whether the mask hides exactly the later positions."""
     if is_causal is not None or mask is None:
         return bool(is_causal)
     n = mask.shape[-1]
@@ -293,7 +293,7 @@ class TransformerEncoder(Module):
         return x if self.norm is None else self.norm(x)
 
     def _leaves_out_padding(self, src, mask, padding):
-        """Where PyTorch computes with nested tensors, in evaluation: then the outputs at padded places are zeros."""
+        """Tell whether PyTorch would compute with nested tensors: then outputs at padded places are zeros."""
         layer = self.layers[0]
         if not self.use_nested_tensor or layer.training or src.ndim != 3 or padding is None or mask is not None:
             return False

@@ -174,7 +174,7 @@ class ModuleList(Numbered):
 
 
 class Keyed(Module):
-    """What is alike in the two containers that are dictionaries."""
+    """A base for the two containers that are dictionaries."""
 
     _held = ""  # the attribute that has the keys in their order
 

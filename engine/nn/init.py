@@ -1,4 +1,4 @@
-"""How parameters begin: each function fills a tensor in place, unrecorded, with PyTorch's numbers, and returns it."""
+"""Initializers of parameters: each fills a tensor in place, unrecorded, with PyTorch's numbers, and returns it."""
 
 import math
 

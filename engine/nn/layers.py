@@ -326,7 +326,7 @@ class Convolution(Layer):
         return tuple(n) if isinstance(n, (tuple, list)) else (n,) * self.dims
 
     def margins(self):
-        """What ``pad`` puts before and after each dimension, the last one first."""
+        """Return the numbers of elements that ``pad`` adds before and after each dimension, the last one first."""
         if self.padding == "same":
             totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
             pairs = [(n // 2, n - n // 2) for n in totals]
@@ -349,7 +349,7 @@ class Convolution(Layer):
 
 
 class TransposedConvolution(Convolution):
-    """What a convolution does to gradients: each element of the input puts a multiple of the kernels into the output.
+    """The gradient of a convolution as a layer: each input element adds a multiple of the kernels to the output.
 
     ``output_padding``: elements added at the end of each dimension, where several inputs of a convolution with a stride
     have outputs of one size.

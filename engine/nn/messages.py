@@ -1,4 +1,4 @@
-"""What modules say, in PyTorch's words.  A sentence is a line."""
+"""The messages of modules, in PyTorch's words, each on one line."""
 
 # fmt: off
 ALWAYS_CALL_FAILED = "module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised in forward: {}"

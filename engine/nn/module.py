@@ -13,7 +13,7 @@ from .parameter import Buffer, Parameter
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")):
-    """What ``load_state_dict`` did not find, and what it had no place for."""
+    """The keys that ``load_state_dict`` did not find, and those that it had no place for."""
 
     __slots__ = ()
 
@@ -65,7 +65,7 @@ class Module:
         )  # fmt: skip
 
     def forward(self, *input):
-        """What the module computes: every subclass writes its own."""
+        """Compute the module's output; every subclass writes its own."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args, **kwargs):
@@ -87,7 +87,7 @@ class Module:
         self.__dict__["forward"] = offers["compile"](getattr(forward, "function", forward), **how)
 
     def __getstate__(self):
-        """What a copy is made of: it is not compiled, for what was written is of the parameters of this one."""
+        """Return the state of a copy, without ``compile``: compiled code belongs to the parameters of this module."""
         state = self.__dict__.copy()
         if getattr(getattr(state.get("forward"), "function", None), "__self__", None) is self:
             del state["forward"]
@@ -535,7 +535,7 @@ class Module:
         return type(self).__name__
 
     def extra_repr(self):
-        """What stands between the parentheses, for a subclass to say."""
+        """Return the text between the parentheses of ``repr``, for a subclass to write."""
         return ""
 
     def __repr__(self):

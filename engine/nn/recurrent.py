@@ -270,7 +270,7 @@ class GRU(RNNBase):
 
 
 def shows(kind, *arguments):
-    """What help() shows of a class in the place of *args."""
+    """Set the signature that help() shows of a class in the place of *args."""
     kind.__init__.__signature__ = Signature([itself, *arguments])
 
 

@@ -126,7 +126,7 @@ def direction(g, ys, ss, ro, H, shares):
 
 
 class Point(NamedTuple):
-    """What is known at a distance along a direction: the loss, its gradient, and its slope in that direction."""
+    """A point along a search direction: its distance, the loss, the gradient, and the slope in that direction."""
 
     t: float
     loss: float
@@ -135,7 +135,7 @@ class Point(NamedTuple):
 
 
 def cubic_minimum(a, b, bounds):
-    """Where the cubic through two points is smallest, within bounds; the middle of those if it has no minimum."""
+    """Return the minimum within bounds of the cubic through two points, or the middle of the bounds if it has none."""
     low, high = bounds
     first = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = first**2 - a.slope * b.slope

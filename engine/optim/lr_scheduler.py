@@ -47,7 +47,7 @@ def check_optimizer(optimizer):
 
 
 def own_state(x):
-    """What is saved of a function (None), of another callable object, or of a scheduler; of a list: a list."""
+    """Return the state to save of a scheduler, a callable object, a function (None), or a list of these."""
     if isinstance(x, (list, tuple)):
         return [*map(own_state, x)]
     if hasattr(x, "optimizer"):

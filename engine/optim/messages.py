@@ -1,4 +1,4 @@
-"""What optimizers and schedulers say, in PyTorch's words.  A sentence is a line."""
+"""The messages of optimizers and schedulers, in PyTorch's words, each on one line."""
 
 # fmt: off
 ANOTHER_OPTIMIZER = "SequentialLR expects all schedulers to belong to the same optimizer, but got scheduler {} at index {} has {}, which is different from {}."

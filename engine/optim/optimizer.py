@@ -76,7 +76,7 @@ class Optimizer:
         self._prepare()
 
     def _prepare(self):
-        """What is there besides options and states, and is not saved."""
+        """Set up what is there besides options and states, and is not saved."""
         own = self.__dict__
         for name in self.HOOKS:
             own.setdefault(name, OrderedDict())

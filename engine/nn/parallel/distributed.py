@@ -97,7 +97,7 @@ class DistributedDataParallel(Module):
             self.require_backward_grad_sync = before
 
     def forward(self, *inputs, **kwargs):
-        """What the module computes of this rank's part of the batch."""
+        """Compute the module on this rank's part of the batch."""
         not_captured("DistributedDataParallel talks to other processes: compile the module inside of it")
         syncs = mode.enabled and self.require_backward_grad_sync
         if syncs:

@@ -50,7 +50,7 @@ class GradBucket:
         return list(self.params)
 
     def is_last(self):
-        """Whether it is the last one to go off."""
+        """Tell whether this bucket is the last one to be sent."""
         return self.last
 
     def set_buffer(self, buffer):

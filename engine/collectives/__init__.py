@@ -1,4 +1,4 @@
-"""What processes say to each other: groups of them, and the collectives, which all ranks of a group call together.
+"""Communication between processes: their groups, and collectives, which all ranks of a group call together.
 
 From the bottom up::
 

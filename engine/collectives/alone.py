@@ -2,7 +2,7 @@
 
 
 class Alone:
-    """What ``mpi.Machine`` has, for one process; arrays are of any module."""
+    """The interface of ``mpi.Machine`` for a single process; arrays may be of any module."""
 
     rank, size = 0, 1
     devices = None  # arrays of all of them

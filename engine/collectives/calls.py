@@ -92,7 +92,7 @@ def room(machine, like, count):
 
 
 def mean(x, group, op):
-    """What AVG makes of a sum."""
+    """Divide a sum by the number of ranks, where the operation is AVG."""
     if op is ReduceOp.AVG:
         x /= x.dtype.type(group.size())
     return x
@@ -310,7 +310,7 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
 
 
 def splits(tensor, sizes, n):
-    """How many elements of a tensor belong to each rank."""
+    """Return the number of elements of a tensor for each rank."""
     rows = tensor.shape[0] if tensor.ndim else 0
     if not sizes:
         require(rows % n == 0, "Tensor's dim 0 does not divide equally across group size")

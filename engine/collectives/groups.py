@@ -46,7 +46,7 @@ class ProcessGroup:
         return self.machine.rank
 
     def size(self):
-        """How many processes there are in the group."""
+        """Return the number of processes in the group."""
         return self.machine.size
 
     def name(self):
@@ -90,12 +90,12 @@ class GroupMember(metaclass=WorldMeta):
 
 
 def is_available():
-    """Whether there is this package: always."""
+    """Return True: this package is always there."""
     return True
 
 
 def is_mpi_available():
-    """Whether a group of several processes can be made here: there is mpi4py."""
+    """Tell whether several processes can form a group here: whether mpi4py is installed."""
     return find_spec("mpi4py") is not None
 
 
@@ -105,7 +105,7 @@ def is_gloo_available():
 
 
 def is_nccl_available():
-    """Whether there are CuPy, its NCCL and a GPU."""
+    """Tell whether CuPy, its NCCL and a GPU are there."""
     if not devices.has_cuda():
         return False
     import cupy.cuda  # noqa: PLC0415  where there is no GPU, there may be no CuPy
@@ -114,14 +114,14 @@ def is_nccl_available():
 
 
 def is_backend_available(backend):
-    """Whether a backend, or each of those in "cpu:gloo,cuda:nccl", can be used here."""
+    """Tell whether a backend, or each of those in "cpu:gloo,cuda:nccl", can be used here."""
     there = {"gloo": is_gloo_available, "mpi": is_mpi_available, "nccl": is_nccl_available}
     names = [part.rpartition(":")[2] for part in backend.lower().split(",")]
     return all(name in there and there[name]() for name in names)
 
 
 def is_torchelastic_launched():
-    """Whether the launcher started this process."""
+    """Tell whether the launcher started this process."""
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
@@ -137,7 +137,7 @@ def get_node_local_rank(fallback_rank=None):
 
 
 def is_initialized():
-    """Whether the group of all processes has begun."""
+    """Tell whether the group of all processes has begun."""
     return state.world is not None
 
 
@@ -149,7 +149,7 @@ def valid_timeout(timeout, backend):
 
 
 def backend_for(name):
-    """What PyTorch names for each device, "cpu:gloo,cuda:nccl", is one: tensors of a GPU go through host memory."""
+    """Return the first backend of "cpu:gloo,cuda:nccl", for all: a GPU's tensors go through host memory."""
     names = [part.rpartition(":")[2] for part in name.split(",")]
     for n in names:
         require(n in Backend.backend_list, messages.UNKNOWN_BACKEND, n, error=AssertionError)
@@ -200,7 +200,7 @@ STARTERS = "PMI_RANK PMIX_RANK OMPI_COMM_WORLD_RANK MPI_LOCALRANKID SLURM_PROCID
 
 
 def started_by_mpi():
-    """Whether a launcher of MPI's has started this process."""
+    """Tell whether one of MPI's launchers started this process."""
     return any(name in os.environ for name in STARTERS.split())
 
 
@@ -214,7 +214,7 @@ def by_nccl(machine):
 
 
 def end_all(kind, error, traceback):
-    """What an uncaught error does: it is told with the rank, and ends all processes, which would wait for ever."""
+    """Report an uncaught error with the rank, and end all processes, which would wait for ever."""
     before, world, out = state.hook or sys.__excepthook__, state.world, sys.stderr
     sys.stderr = told = StringIO()
     try:
@@ -286,7 +286,7 @@ def get_rank(group=None):
 
 
 def get_world_size(group=None):
-    """How many processes there are in a group; -1 in one that is not in it."""
+    """Return the number of processes in a group; -1 for a group that this process is not in."""
     return -1 if isinstance(group, int) and group == NOT_A_MEMBER else given_group(group).size()
 
 

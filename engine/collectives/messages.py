@@ -1,4 +1,4 @@
-"""What process groups and collectives say, in PyTorch's words where it has some.  A sentence is a line."""
+"""The messages of process groups and collectives, PyTorch's where it has one, each on one line."""
 
 # fmt: off
 ALL_CALL_IT = "new_group(use_local_synchronization=True) is not supported: let all ranks call new_group"

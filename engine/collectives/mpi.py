@@ -252,7 +252,7 @@ class Machine:
         return f"rank{'s' * (len(ranks) > 1)} {', '.join(str(self.ranks[r]) for r in ranks)}"
 
     def differences(self, text, number):
-        """What the ranks have begun, where it is not the same: asked of all of them."""
+        """Ask all ranks what they have begun, and describe the differences."""
         mine = np.frombuffer(f"{text} (call {number})".encode()[:LONGEST_NOTE].ljust(LONGEST_NOTE), np.uint8)
         every = np.empty(self.size * LONGEST_NOTE, np.uint8)
         request, end = self.checks.Iallgather(mine, every), time.monotonic() + EXCHANGE

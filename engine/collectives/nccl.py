@@ -38,7 +38,7 @@ class Recorded:
 
 
 class Machine:
-    """What ``mpi.Machine`` has, for arrays in the memory of GPUs; ``host``: that of the same ranks."""
+    """The interface of ``mpi.Machine`` for arrays in the memory of GPUs; ``host``: the machine of the same ranks."""
 
     devices = ("cuda",)
 

@@ -28,7 +28,7 @@ class Members(type):
 
 
 class ReduceOp(metaclass=Members):
-    """How values of several ranks become one: ``SUM``, ``AVG``, ``PRODUCT``, ``MIN``, ``MAX``, or of their bits."""
+    """An operation that makes one value of those of all ranks: ``SUM``, ``AVG``, ``PRODUCT``, ``MIN``, ``MAX``, ..."""
 
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = RedOpType
     RedOpType = RedOpType

@@ -14,13 +14,13 @@ LOOK = 0.05  # seconds between two looks at what other ranks tell of themselves
 
 
 class DistError(RuntimeError):
-    """What goes wrong between processes."""
+    """An error between processes."""
 
     __module__ = "torch.distributed"
 
 
 class DistBackendError(DistError):
-    """What a backend reports: a rank that is missing, calls that do not fit each other."""
+    """An error that a backend reports: a missing rank, calls that do not fit each other."""
 
     __module__ = "torch.distributed"
 
@@ -42,7 +42,7 @@ class Work:
     source = None
 
     def advance(self):
-        """Whether it is complete; then what it gave is in its place."""
+        """Tell whether the collective is complete; if so, its results are in place."""
         requests = self.requests
         try:
             while requests:
@@ -76,15 +76,15 @@ class Work:
         return True
 
     def is_completed(self):
-        """Whether it is complete, without waiting."""
+        """Tell whether the collective is complete, without waiting."""
         return self.failed is not None or self.advance()
 
     def is_success(self):
-        """Whether it is complete and nothing went wrong."""
+        """Tell whether the collective is complete and nothing went wrong."""
         return self.failed is None and self.advance()
 
     def exception(self):
-        """What went wrong, or None."""
+        """Return the error that ended the collective, or None."""
         return self.failed
 
     def synchronize(self):
@@ -105,7 +105,7 @@ class Work:
 
 
 class Future:
-    """What a collective will give: ``wait()`` for it, or say what is to be done ``then``."""
+    """The result that a collective is going to give: ``wait()`` for it, or say what to do ``then``."""
 
     __module__ = "torch.futures"
 
@@ -127,7 +127,7 @@ class Future:
     value = wait
 
     def done(self):
-        """Whether the value is known."""
+        """Tell whether the value is known."""
         if isinstance(self.work, Future):
             return self.work.done()
         return self.work is None or self.work.is_completed()

@@ -23,29 +23,29 @@ ALONE = "torch.distributed is unavailable or uninitialized, assuming the intent 
 
 
 class CheckpointException(RuntimeError):
-    """What goes wrong with a checkpoint."""
+    """An error in saving or loading a checkpoint."""
 
 
 class FileSystemWriter:
-    """Where ``save`` writes: a folder."""
+    """A folder for ``save`` to write into."""
 
     def __init__(self, path, single_file_per_rank=True, sync_files=True, thread_count=1, overwrite=True):
         self.path, self.sync_files, self.overwrite = Path(path), sync_files, overwrite
 
 
 class FileSystemReader:
-    """Where ``load`` reads: a folder."""
+    """A folder for ``load`` to read from."""
 
     def __init__(self, path):
         self.path = Path(path)
 
     def read_metadata(self):
-        """What is in the checkpoint."""
+        """Return the metadata of the checkpoint."""
         return Metadata(metadata_of(self.path)["values"])
 
 
 class Metadata:
-    """What a checkpoint holds: ``state_dict_metadata``, {name: what is known of the value}."""
+    """The contents of a checkpoint: ``state_dict_metadata``, {name: facts about the value}."""
 
     def __init__(self, values):
         self.state_dict_metadata = values
@@ -166,7 +166,7 @@ def write_metadata(folder, found):
 
 
 def metadata_of(folder):
-    """What ``.metadata`` says.  CheckpointException where there is no whole checkpoint."""
+    """Read ``.metadata``.  CheckpointException if the checkpoint is not whole."""
     try:
         found = json.loads((folder / METADATA).read_text(encoding="utf-8"))
         if found["version"] != 1:

@@ -19,7 +19,7 @@ INSTALL = "pip install 'undertorch[machines]' (mpi4py, and an MPI from a wheel)"
 
 
 class NoMPI(Exception):
-    """Why several processes cannot be started, and what to do."""
+    """The error where several processes cannot be started: it says why, and what to do."""
 
 
 @dataclass(frozen=True)

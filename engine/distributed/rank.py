@@ -28,7 +28,7 @@ def first(names, default=None):
 
 
 def is_one():
-    """Whether this process is one of several that MPI, srun or the like has started."""
+    """Tell whether this process is one of several that MPI, srun or the like started."""
     return first(RANK) is not None and int(first(SIZE, "1")) > 1
 
 
@@ -96,7 +96,7 @@ def note(*words):
 
 
 def is_first():
-    """Whether no process of this computer has failed before: those that wait for it fail soon after."""
+    """Tell whether this is the first process on this computer to fail; those that wait for it fail soon after."""
     if folder := os.environ.get(FOLDER):
         try:
             (Path(folder) / FIRST).touch(exist_ok=False)

@@ -57,7 +57,7 @@ def parser():
 
 
 def number_of(word, name):
-    """How many processes a word means."""
+    """Return the number of processes that a word stands for."""
     if word.isdecimal() and int(word):
         return int(word)
     if name == "--nproc-per-node" and word in ("cpu", "gpu", "auto"):
@@ -180,7 +180,7 @@ def kill(process):
 
 
 def is_alive(number):
-    """Whether there is a process of this number that has not ended."""
+    """Tell whether the process of this number is still running."""
     if WINDOWS:  # where a signal of 0 is Ctrl-C
         import ctypes  # noqa: PLC0415  there alone
 

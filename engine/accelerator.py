@@ -6,7 +6,7 @@ from .help import public
 
 
 def is_available():
-    """Whether there is a GPU that CuPy can use."""
+    """Tell whether there is a GPU that CuPy can use."""
     return cuda.is_available()
 
 
@@ -21,7 +21,7 @@ def needed():
 
 
 def device_count():
-    """How many GPUs there are."""
+    """Return the number of GPUs."""
     return cuda.device_count()
 
 

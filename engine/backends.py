@@ -1,4 +1,4 @@
-"""What programs set in ``torch.backends`` and the like, for results that can be repeated or quick ones.
+"""The switches of ``torch.backends`` and the like, for reproducible or quick results.
 
 It is kept and can be read, and changes nothing: on the host all results can be repeated, and float32 is float32.
 """
@@ -27,17 +27,17 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 
 
 def are_deterministic_algorithms_enabled():
-    """What ``use_deterministic_algorithms`` was asked for last."""
+    """Return the last mode given to ``use_deterministic_algorithms``."""
     return asked.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled():
-    """Whether that was to warn alone."""
+    """Tell whether ``use_deterministic_algorithms`` was last asked only to warn."""
     return asked.warn_only
 
 
 def set_float32_matmul_precision(precision):
-    """How exact products of float32 matrices have to be: they are as exact as "highest" whatever is asked for."""
+    """Keep the precision asked for products of float32 matrices, which always have the "highest"."""
     if not isinstance(precision, str):
         raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
     if precision in ("highest", "high", "medium"):
@@ -50,7 +50,7 @@ def set_float32_matmul_precision(precision):
 
 
 def get_float32_matmul_precision():
-    """What ``set_float32_matmul_precision`` was asked for last."""
+    """Return the last precision given to ``set_float32_matmul_precision``."""
     return asked.precision
 
 

@@ -1,4 +1,4 @@
-"""What makes a backward pass quicker, and changes nothing that it gives: the core's plain walk and loop, written out.
+"""Quicker versions of the core's walk and loop, which change no result.
 
 Left out (``core.backward.walks`` and ``core.graph.class_attachments`` empty) everything works as before, in the
 time that `the walk`_ and `the chain rule`_ say.

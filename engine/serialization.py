@@ -228,7 +228,7 @@ def host_array(t, copies):
 
 
 def tensor_metadata(t):
-    """What is to be known of a tensor beside its elements, where it is not as usual."""
+    """Return the facts about a tensor besides its elements that are not the usual ones."""
     record = {}
     if t.requires_grad != (t.__class__ is not Tensor):
         record["requires_grad"] = t.requires_grad
@@ -260,7 +260,7 @@ def sharing(arrays):
 
 
 def is_packed(shape, strides, itemsize):
-    """Whether elements lie one beside the other, each once, in any order of the dims."""
+    """Tell whether elements lie side by side, each once, in any order of the dims."""
     for s, n in sorted((s, n) for s, n in zip(strides, shape) if n != 1):
         if s != itemsize:
             return not math.prod(shape)
@@ -278,7 +278,7 @@ def bytes_between(low, high, kinds):
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None):
-    """What ``save`` wrote, or the dict of tensors in any safetensors file, from a path or a seekable binary file."""
+    """Load what ``save`` wrote, or any safetensors file as a dict, from a path or a seekable binary file."""
     if isinstance(f, (str, os.PathLike)):
         with Path(f).open("rb") as file:
             return loaded(file, map_location, f)
@@ -305,7 +305,7 @@ def loaded(f, map_location, path=None):
 
 
 class Damaged(Exception):
-    """Why a file cannot be read."""
+    """The reason why a file cannot be read."""
 
 
 def ensure(condition, reason):
@@ -315,7 +315,7 @@ def ensure(condition, reason):
 
 @contextmanager
 def reasons_for(f):
-    """What goes wrong with what a file holds is said in one way."""
+    """Raise one RuntimeError for whatever goes wrong with the contents of a file."""
     try:
         yield
     except MemoryError:

@@ -1,4 +1,4 @@
-"""What ``torch.cuda`` has, for the simulated device, whose capacity can be set: see ``arrays/devices/namespace.py``."""
+"""The contents of ``torch.cuda`` for the simulated device, whose capacity can be set, by ``devices/namespace.py``."""
 
 from .arrays.devices.namespace import Namespace
 from .help import public
@@ -18,7 +18,7 @@ def set_capacity(nbytes):
 
 
 def transfers():
-    """How often elements have crossed to the host: by ``item()``, ``cpu()``, printing, ``if tensor:`` and the like."""
+    """Return how often elements have crossed to the host: by ``item()``, ``cpu()``, printing, ``if tensor:`` ..."""
     return api.backend.allocator.transfers
 
 

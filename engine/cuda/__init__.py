@@ -1,4 +1,4 @@
-"""What ``torch.cuda`` has, over CuPy's arrays and its pool of memory: see ``arrays/devices/namespace.py``."""
+"""The contents of ``torch.cuda``, over CuPy's arrays and its pool of memory: see ``arrays/devices/namespace.py``."""
 
 from ..arrays.devices.namespace import Namespace
 from ..help import public

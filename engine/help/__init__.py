@@ -1,4 +1,4 @@
-"""What help() and Shift-Tab say of the public names: the texts in this folder, a file for each module.
+"""The texts of help() and Shift-Tab for the public names: the files in this folder, one for each module.
 
 ``nn.functional.md`` holds those of ``engine.nn.functional``, ``Tensor.md`` those of methods alone,
 ``engine-shape.md`` is part of ``engine.md``.  "## abs, absolute" begins the text of these names; its first paragraph

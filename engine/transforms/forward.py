@@ -109,8 +109,7 @@ def outside_graph(tensor, tangents=None):
 
 
 def continues(nodes, start):
-    """What a graph has at its ends that is older than ``start``: leaves that are differentiated ("recorded"), else
-    tensors with "tangents" of passes that run, or nothing (None)."""
+    """Look for ends of a graph older than ``start``: "recorded" leaves, else tensors with "tangents", or None."""
     found, seen, todo = None, {None, *nodes}, list(nodes)
     while todo:
         node = todo.pop()

@@ -127,12 +127,12 @@ class Recording:
 
 
 def goes_on(values, start=-inf):
-    """Whether somebody outside differentiates, at this moment, what is computed from some of these."""
+    """Tell whether someone outside is differentiating what is computed from one of these values."""
     return mode.enabled and continues([v.node for v in values if isinstance(v, Tensor) and v.node], start) is not None
 
 
 def handed_out(values, start):
-    """What ``func`` returned, or returned beside, as a transform that began at ``start`` hands it out."""
+    """Return the results of ``func``, as a transform that began at ``start`` hands them out."""
 
     def one(a):
         if not isinstance(a, Tensor):
@@ -470,7 +470,7 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
 
 
 def tied(given, own):
-    """What is given, under all names that stand for one tensor of the module."""
+    """Return the given tensors under every name that stands for the same tensor of the module."""
     names: dict = {}
     for name, tensor in own.items():
         names.setdefault(id(tensor), []).append(name)

@@ -1,4 +1,4 @@
-"""What the function transforms say, in PyTorch's words.  A sentence is a line."""
+"""The messages of the function transforms, in PyTorch's words, each on one line."""
 
 # fmt: off
 BOOLEAN_MASK = "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask."

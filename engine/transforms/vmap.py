@@ -55,7 +55,7 @@ def unbound(x, dim, level):
 
 
 def is_batch(x, level):
-    """Whether an array has the samples of a level."""
+    """Tell whether an array holds the samples of a level."""
     return type(x) is Batched and (x.level is level or is_batch(x.x, level))
 
 
@@ -285,7 +285,7 @@ def checked_arguments(func, in_dims, args):
 
 
 def number_of_samples(sizes):
-    """How many samples there are.  ValueError if the tensors differ in that, or there is none."""
+    """Return the number of samples.  ValueError if tensors differ in it, or there is none."""
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(s != sizes[0] for s in sizes):
@@ -300,7 +300,7 @@ def check_out_dims(func, out_dims):
 
 
 def places_of(func, outs, structure, out_dims):
-    """Where in each result the samples go."""
+    """Return the dim of each result that the samples go to."""
     if structure is tree.LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(outs[0], Tensor):
         return list(out_dims)
     places = structure.spread(out_dims)
@@ -311,7 +311,7 @@ def places_of(func, outs, structure, out_dims):
 
 
 def func_name(func):
-    """How errors call a function."""
+    """Return the name that errors give a function."""
     if hasattr(func, "__name__"):
         return func.__name__
     return f"functools.partial({func_name(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)

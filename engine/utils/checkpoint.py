@@ -37,7 +37,7 @@ class CheckpointError(RuntimeError):
 
 
 def without_contexts():
-    """What the forward pass and the recomputation run in: nothing."""
+    """Return the contexts of the forward pass and of the recomputation: none."""
     return nullcontext(), nullcontext()
 
 
@@ -234,7 +234,7 @@ class Region:
 
 
 class Recomputed:
-    """What a node has saved in a checkpointed region: a tuple that is computed when it is first read."""
+    """The saved values of a node in a checkpointed region: a tuple that is computed when it is first read."""
 
     def __init__(self, region, node):
         saved = saved_by(node)
@@ -283,7 +283,7 @@ def ask_once(visit, roots, wanted):
 
 
 def saved_by(node):
-    """What a node has saved: arrays and plain values; a custom function's pairs; or a Recomputed of an inner region."""
+    """Return what a node saved: arrays and plain values, a custom function's pairs, or an inner region's Recomputed."""
     return (node.ctx._saved if isinstance(node, CustomNode) else node.saved if node.saved_from else ()) or ()
 
 

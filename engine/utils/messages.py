@@ -1,4 +1,4 @@
-"""What checkpoints and loaders of data say, in PyTorch's words.  A sentence is a line."""
+"""The messages of checkpoints and data loaders, in PyTorch's words, each on one line."""
 
 # fmt: off
 BATCH_SAMPLER = "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"

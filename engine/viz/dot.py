@@ -13,7 +13,7 @@ SVG = "http://www.w3.org/2000/svg"
 
 
 class Drawing:
-    """What is drawn: ``dot``, ``svg``, ``png``, ``text``; a picture in a notebook, its text where it is printed."""
+    """A drawing: ``dot``, ``svg``, ``png``, ``text``; a picture in a notebook, text where it is printed."""
 
     def __init__(self, text, dot):
         self.text, self.dot = text, dot

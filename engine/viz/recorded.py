@@ -48,7 +48,7 @@ def graph(result, *, names=None, values=False, gradients=False, saved=True, shap
 
 @dataclass
 class Known:
-    """What is known of the tensor that a node made."""
+    """The known facts about the tensor that a node made."""
 
     name: str = ""
     shape: tuple | None = None
@@ -79,7 +79,7 @@ class Saved:
 
 @dataclass
 class Edge:
-    """What an operation takes from another node; ``source`` is None if that is not shown."""
+    """An input of an operation from another node; ``source`` is None if that node is not shown."""
 
     source: "Item | None"
     flow: Known
@@ -104,7 +104,7 @@ class Item:
 
 @dataclass
 class GraphDrawing:
-    """What a picture and a text are made from.  It holds no tensor and no node: what is drawn is not kept alive."""
+    """The data for a picture and a text.  It holds no tensor and no node, so it keeps no graph alive."""
 
     results: list[tuple[Known, Item | None, str]]  # the node that made it, or why there is none
     items: list[Item]  # in the order of backward
@@ -187,12 +187,12 @@ def real(node):
 
 
 def as_shown(node):
-    """What PyTorch shows for a node that goes in one step where it has several; any other node as it is."""
+    """Return PyTorch's nodes for a node that does several of its steps in one; any other node as it is."""
     return node.grad_fn_view() if hasattr(node, "unfold") else node
 
 
 def source(node):
-    """What stands for the tensor that a node made, and which of several outputs it is, or None."""
+    """Return the node of a tensor and, if it has several outputs, the number of this one, else None."""
     if type(node) is not Output:
         return as_shown(node), None
     return (node, node.saved[0]) if node.parents[0].outputs > 1 else (node.parents[0], None)
@@ -255,7 +255,7 @@ def knowledge(results, named, drawn, values, gradients):
 
 
 def rule_parameters(rule):
-    """How a rule calls what its node saved."""
+    """Return a rule's names for what its node saved."""
     return rule.__code__.co_varnames[1 : rule.__code__.co_argcount]
 
 
@@ -286,7 +286,7 @@ def pass_on(node, known, learn):
 
 
 def remembered(rule):
-    """What a rule that undoes a broadcast or a cast holds: shape and dtype; one may stand within the other."""
+    """Return the shape and dtype held by a rule that undoes a broadcast or a cast; one may enclose the other."""
     held = inspect.getclosurevars(rule).nonlocals
     inner = held.get("rule")
     return (remembered(inner) if inner is not None and inner.__qualname__.startswith("undo_") else {}) | held
@@ -309,7 +309,7 @@ def variables(frame):
 
 
 def array_label(x, name, values):
-    """What is known of an array that no node made."""
+    """Return the known facts about an array that no node made."""
     return Known(name, x.shape, dtype_of[x.dtype].name, brief(x) if values else "")
 
 
@@ -390,7 +390,7 @@ def tensor_words(k, shapes):
 
 
 def node_text(item, saved, shapes):
-    """What the text says of a node."""
+    """Yield the parts of a node's line in the text."""
     made = tensor_words(item.out, shapes)
     yield phrase("leaf", made) if item.is_leaf else made and f"makes {made}"
     yield item.out.grad and f"grad {item.out.grad}"

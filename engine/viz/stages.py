@@ -130,7 +130,7 @@ def union(entry):
 
 
 def fate(entry, number):
-    """Why a step is no longer there: (the pass that removed it, why)."""
+    """Return why a step is no longer there: (the pass that removed it, the reason)."""
     names = list(entry.passes)
     for before, after in zip(names, names[1:]):
         if number in stage_boxes(entry, before) and number not in stage_boxes(entry, after):
@@ -140,7 +140,7 @@ def fate(entry, number):
 
 
 def instead(before, after, number):
-    """What the users of a step take in its place by now; "" if there are none."""
+    """Describe what the users of a removed step take in its place; "" if there are none."""
     first, later = ({m.number: m for s in at.steps for m in getattr(s, "members", (s,))} for at in (before, after))
     pairs = [(m.args, later[n].args) for n, m in first.items() if n in later]
     for old, new in (*pairs, (before.outputs, after.outputs), (before.grads, after.grads)):
@@ -189,7 +189,7 @@ def chosen(boxes, part):
 
 
 def summary(entry, stage, boxes):
-    """How many steps there are after a pass, in a sentence."""
+    """Say in a sentence how many steps are left after a pass."""
     counts = []
     for part in PASS_NAMES:
         here = [b for b in boxes.values() if b.step and b.part == part]

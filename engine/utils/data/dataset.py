@@ -119,7 +119,7 @@ def samples_of(dataset, indices):
 
 
 def batch_of(dataset, indices):
-    """What ``default_collate`` makes of a batch (a range, an array, a list), where whole tensors give it; else None."""
+    """Return the batch (a range, an array, a list) as ``default_collate`` would, cut from whole tensors; else None."""
     cls = type(dataset)
     whole = whole_batches.get((cls.__getitem__, getattr(cls, "__getitems__", None)))
     return None if whole is None else whole(dataset, indices)

@@ -11,7 +11,7 @@ from .dataset import IterableDataset, batch_of, samples_of
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """What ``get_worker_info()`` gives in a worker process; ``dataset`` is this worker's copy."""
+    """The result of ``get_worker_info()`` in a worker process; ``dataset`` is this worker's copy."""
 
     id: int
     num_workers: int
@@ -28,11 +28,11 @@ def get_worker_info():
 
 
 class End:
-    """What a worker answers when its stream has ended."""
+    """A worker's answer when its stream has ended."""
 
 
 class Failure:
-    """What a worker answers when it could not load a batch: the exception, as far as another process can know it."""
+    """A worker's answer when a batch could not be loaded: the exception, as far as another process can know it."""
 
     def __init__(self, error, where):
         self.kind = type(error)

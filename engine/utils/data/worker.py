@@ -45,7 +45,7 @@ RESTART = -1  # the number of the question for another epoch
 
 
 class Job:
-    """What a worker is to do.  Its parts are pickled apart, so that a worker which cannot read them can say so."""
+    """The job of a worker.  Its parts are pickled apart, so that a worker which cannot read them can say so."""
 
     started = False
 
@@ -336,7 +336,7 @@ class Team:
 
 
 def slot_offsets(sizes):
-    """Where the parts of a batch lie in a slot, and where the last one ends."""
+    """Return the offsets of the parts of a batch in a slot, and the end of the last one."""
     return [*accumulate((-(-n // ALIGNMENT) * ALIGNMENT for n in sizes), initial=0)]
 
 

@@ -1,19 +1,28 @@
-"""What is said where the graph does not bear something.  ``surface`` puts PyTorch's sentences in place of these."""
+"""Error messages for invalid graph operations, and lists in which ``surface`` enters PyTorch's longer ones."""
 
-FREED = "Trying to backward through the graph a second time"
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+modified_details: list = []  # called with what ``modified`` gets: each adds to its message
+forbidden_messages: list = []  # called with what ``forbidden_view`` gets: the last one gives the message
+graph_lost: list = []  # called with a view that was made unrecorded and has lost its part of the graph by a write
 
 
-def modified(x, writes, since, maker, source):
-    """An array was overwritten after a node saved it; ``maker``, ``source``: whose output, whose input it is."""
-    return RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace operation"
-    )
+def modified(x, *what):
+    """Return the error for an array that was overwritten after a node saved it.
 
-
-def lose_graph(view):
-    """A view that was made unrecorded loses its part of the graph by a write to its base."""
+    ``what``: its ``Writes``, the time since which they count, the node that made it, the node of the input that it is.
+    """
+    plain = "one of the variables needed for gradient computation has been modified by an inplace operation"
+    return RuntimeError("".join([plain, *(details(x, *what) for details in modified_details)]))
 
 
 def forbidden_view(view, what):
-    """A view came about in a way that forbids in-place writes, to it and by others to its memory: a text."""
+    """Return the message for a view that was created in a way that forbids in-place writes to its memory."""
+    if forbidden_messages:
+        return forbidden_messages[-1](view, what)
     return f"This view was made in a way ({view.creation_meta}) that forbids it to be written, and it {what}"

@@ -108,7 +108,8 @@ def rebase_view(view, base):
     if view.creation_meta is None:
         become(view, ViewOfBase((base.node,), (replayed(base, view.view_ops),)))
     else:
-        errors.lose_graph(view)
+        for tell in errors.graph_lost:
+            tell(view)
 
 
 def become(tensor, node):

@@ -1,4 +1,4 @@
-"""What the core says where the graph does not bear something, in PyTorch's words."""
+"""PyTorch's error messages for invalid graph operations, attached to those of ``core/errors.py``."""
 
 import re
 
@@ -11,12 +11,6 @@ from ..core.tensor import Tensor, alive, unreachable
 from ..core.views import ViewOfBase
 from .node_names import edge
 
-errors.FREED = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
-    "after calling backward."
-)
 HINTS = [
     "enable anomaly detection to find the operation that failed to compute its gradient, with "
     "torch.autograd.set_detect_anomaly(True, check_nan=False)."
@@ -43,7 +37,7 @@ def written_maker(x, writes, source):
 
 
 def modified(x, writes, since, maker, source):
-    """The error for a saved array that was overwritten after ``since``."""
+    """Name the array that was overwritten after ``since``, the node that made it, and both versions."""
     number = 0
     if maker is None:
         maker, number = written_maker(x, writes, source)
@@ -51,12 +45,9 @@ def modified(x, writes, since, maker, source):
             maker = None
     late = sum(t < since for t in writes.times)
     kind = typename_of(x) if x.dtype != np.bool_ else "CPUBoolType"
-    return RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind} "
-        f"{list(x.shape)}]" + (f", which is output {number} of {short_name(maker)}," if maker is not None else "")
-        + f" is at version {writes.count}; expected version {writes.count - late} instead. Hint: "
-        + HINTS[-1]
-    )  # fmt: skip
+    made_by = f", which is output {number} of {short_name(maker)}," if maker is not None else ""
+    versions = f"is at version {writes.count}; expected version {writes.count - late} instead"
+    return f": [{kind} {list(x.shape)}]{made_by} {versions}. Hint: {HINTS[-1]}"
 
 
 MANY = (
@@ -80,7 +71,7 @@ MODES = {  # how a view was created: the block, the mode, and how it is written 
 
 
 def forbidden_view(view, what):
-    """PyTorch's error for a view which came about in a way that forbids in-place writes."""
+    """Return PyTorch's message for a view that was created in a way that forbids in-place writes."""
     node, meta = view.__dict__["node"], view.creation_meta
     grad_fn, number = (None, 0) if type(node) is AccumulateGrad else edge(node)
     block, created, written = MODES.get(meta, MODES["no_grad"])
@@ -122,4 +113,6 @@ def lose_graph(view):
         view.__class__ = StaleView
 
 
-errors.modified, errors.forbidden_view, errors.lose_graph = modified, forbidden_view, lose_graph
+errors.modified_details.append(modified)
+errors.forbidden_messages.append(forbidden_view)
+errors.graph_lost.append(lose_graph)

@@ -41,7 +41,7 @@ def lower(q, k, mask):
 
 
 def in_one(q, k, v, mask):
-    """Whether PyTorch has a single operation for it."""
+    """Tell whether PyTorch has a single operation for these."""
     if not (q.ndim == k.ndim == v.ndim == 4 and q.shape[-1] == k.shape[-1] == v.shape[-1]):
         return False
     if q.shape[:2] != k.shape[:2] or k.shape[:3] != v.shape[:3] or any(x.strides[-1] != x.itemsize for x in (q, k, v)):

@@ -1,4 +1,4 @@
-"""What arguments must be: numbers, sizes, dims, lists of tensors; and PyTorch's errors for anything else."""
+"""Checks of arguments: numbers, sizes, dims, lists of tensors, and PyTorch's errors for anything else."""
 
 import numbers
 import operator
@@ -80,7 +80,7 @@ def no_size(n, name, argument, position, i, one_by_one, count):
 
 
 def is_integer(n, bools=False):
-    """Whether PyTorch takes it for an int: one of Python's or NumPy's, or a tensor of one integer."""
+    """Tell whether PyTorch takes it for an int: one of Python's or NumPy's, or a tensor of one integer."""
     if isinstance(n, Tensor):
         return n.array.size == 1 and n.array.dtype.kind in "iu"
     return isinstance(n, (int, np.integer)) and (bools or type(n) is not bool)
@@ -127,7 +127,7 @@ def unfit(name, *args, **named):
 
 
 def is_scalar(value):
-    """Whether it is a real number, or a tensor without dimensions that requires no grad."""
+    """Tell whether it is a real number, or a tensor without dimensions that requires no grad."""
     if isinstance(value, Tensor):
         return not value.array.ndim and not value.requires_grad
     return isinstance(value, (numbers.Real, np.generic))

@@ -29,13 +29,13 @@ def conv_output(x, w, bias, window):
 
 
 def conv_input(y, w, bias, window):
-    """What y (N, O, *counts) and w give in the shape of x: the transposed convolution."""
+    """Return the gradient by x from y (N, O, *counts) and w: the transposed convolution."""
     a, b = array_of(y), array_of(w)
     return record(ConvTranspose, kernels.input_array(a, b, array_of(bias), window), (y, w, bias), (a, b, window))
 
 
 def conv_weight(y, x, window, seen=None):
-    """What y and x give in the shape of w; ``seen``: the columns of x where they are known."""
+    """Return the gradient by w from y and x; ``seen``: the columns of x if they are known."""
     a, b = array_of(y), array_of(x)
     return record(ConvWeight, kernels.weight_array(a, b, window, seen), (y, x), (a, b, window))
 
@@ -118,7 +118,7 @@ def by_word(input, kernel, padding, dilation):
 
 
 def needed(kernel, dilation):
-    """How many zeros keep the sizes."""
+    """Return the numbers of zeros that keep the sizes."""
     return [r - 1 for r in reach(kernel, dilation)]
 
 

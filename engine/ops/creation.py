@@ -110,7 +110,7 @@ plain_types = {bool, int, float}
 
 
 def is_sequence(data):
-    """Whether PyTorch looks for elements in it: Python calls it a sequence, and it is none of text, nor a tensor."""
+    """Tell whether PyTorch looks for elements in it: a sequence by Python's protocol, but no text, dict or array."""
     if isinstance(data, (list, tuple)):
         return True
     if isinstance(data, (str, bytes, dict, Tensor, np.ndarray, np.generic)):
@@ -326,7 +326,7 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
 
 
 def is_tensor(obj):
-    """Whether ``obj`` is a Tensor."""
+    """Tell whether ``obj`` is a Tensor."""
     return isinstance(obj, Tensor)
 
 
@@ -347,7 +347,7 @@ is_floating_point, is_complex, is_signed, is_inference = map(
 
 
 def is_nonzero(input):
-    """Whether the only element is not 0.  RuntimeError unless there is one."""
+    """Tell whether the only element is not 0.  RuntimeError unless there is exactly one."""
     return bool(input)
 
 
@@ -822,7 +822,7 @@ def pin_memory(self, device=None):
 
 
 def is_pinned(self, device=None):
-    """Whether this tensor's memory is pinned."""
+    """Tell whether this tensor's memory is pinned."""
     return "cuda" in devices.backends and backend_of("cuda").is_pinned(self.array)
 
 
@@ -870,7 +870,7 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
 
 @property  # type: ignore[misc]  # surface/methods.py gives it to Tensor
 def __cuda_array_interface__(self):
-    """Where the elements are on a GPU, for other libraries: ``cupy.asarray(tensor)`` shares the memory."""
+    """Describe the memory on a GPU to other libraries: ``cupy.asarray(tensor)`` shares it."""
     if not self.is_cuda:
         raise AttributeError(f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {type_name(self)}")
     if self.node is not None:

@@ -350,7 +350,7 @@ def positive(input):
 
 
 def equal(input, other):
-    """Whether two tensors have the same shape and the same elements."""
+    """Tell whether two tensors have the same shape and the same elements."""
     x, y = input.array, other.array
     not_batched("Batching rule not implemented for aten::equal. We could not generate a fallback.", x, y)
     return x.shape == y.shape and bool((x == y).all())
@@ -376,7 +376,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether all elements are close, as ``isclose`` says."""
+    """Tell whether all elements are close in the sense of ``isclose``."""
     close = isclose(input, other, rtol, atol, equal_nan).array
     not_batched(
         "vmap over torch.allclose isn't supported yet. Please file an issue at "
@@ -397,24 +397,24 @@ Clamp, ClampMin, ClampMax = (
     node_class(name, lambda g, mask, dtype: cast(choose(mask, g, 0.0), dtype))
     for name in ("ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0"))
 ClampTensor, ClampMinTensor, ClampMaxTensor = (
-    node_class(name, lambda g, mask, _b, _a, shape, _l, _h: sum_to(choose(mask, g, 0.0), shape),
-               lambda g, _m, mask, _a, _s, shape, _h: sum_to(choose(mask, g, 0.0), shape),
-               lambda g, _m, _b, mask, _s, _l, shape: sum_to(choose(mask, g, 0.0), shape))
+    node_class(name, lambda g, mask, _below, _above, shapes: sum_to(choose(mask, g, 0.0), shapes[0]),
+               lambda g, _inside, mask, _above, shapes: sum_to(choose(mask, g, 0.0), shapes[1]),
+               lambda g, _inside, _below, mask, shapes: sum_to(choose(mask, g, 0.0), shapes[2]))
     for name in ("ClampBackward0", "ClampMinBackward1", "ClampMaxBackward1"))
 LerpNumber = node_class("LerpBackward0", lambda g, shape, _, weight: sum_to(g * (1 - weight), shape),
                         lambda g, _, shape, weight: sum_to(g * weight, shape))
 LerpTensor = node_class("LerpBackward1",
-                        lambda g, _x, _y, z, shape, _b, _c: sum_to(g * (1.0 - z), shape),
-                        lambda g, _x, _y, z, _a, shape, _c: sum_to(g * z, shape),
-                        lambda g, x, y, _z, _a, _b, shape: sum_to(g * (y - x), shape))
+                        lambda g, _x, _y, z, shapes: sum_to(g * (1.0 - z), shapes[0]),
+                        lambda g, _x, _y, z, shapes: sum_to(g * z, shapes[1]),
+                        lambda g, x, y, _z, shapes: sum_to(g * (y - x), shapes[2]))
 Addcmul = node_class("AddcmulBackward0",
-                     lambda g, _y, _z, _v, shape, _b, _c: sum_to(g, shape),
-                     lambda g, _y, z, value, _a, shape, _c: sum_to(g * (z * value), shape),
-                     lambda g, y, _z, value, _a, _b, shape: sum_to(g * (y * value), shape))
+                     lambda g, _y, _z, _value, shapes: sum_to(g, shapes[0]),
+                     lambda g, _y, z, value, shapes: sum_to(g * (z * value), shapes[1]),
+                     lambda g, y, _z, value, shapes: sum_to(g * (y * value), shapes[2]))
 Addcdiv = node_class("AddcdivBackward0",
-                     lambda g, _y, _z, _v, shape, _b, _c: sum_to(g, shape),
-                     lambda g, _y, z, value, _a, shape, _c: sum_to(g * value / z, shape),
-                     lambda g, y, z, value, _a, _b, shape: sum_to(-g * ((y * value) / (z * z)), shape))
+                     lambda g, _y, _z, _value, shapes: sum_to(g, shapes[0]),
+                     lambda g, _y, z, value, shapes: sum_to(g * value / z, shapes[1]),
+                     lambda g, y, z, value, shapes: sum_to(-g * ((y * value) / (z * z)), shapes[2]))
 Round, RoundDecimals = (node_class(name, lambda g: zeros_for(g)) for name in ("RoundBackward0", "RoundBackward1"))
 NanToNum = node_class("NanToNumBackward0", lambda g, mask: g * array_of(mask).astype(array_of(g).dtype))
 # fmt: on
@@ -514,8 +514,8 @@ def clamp(input, min=None, max=None, *, kind=None):
         return record(Backward, out, (input,), (inside, x.dtype))
     below = False if low is None else (wide < low) if high is None else (wide < low) & (low < high)
     above = False if high is None else (wide > high) if low is None else (wide > high) | (low > high)
-    shapes = (getattr(v, "shape", ()) for v in (x, low, high))
-    return record(Backward, out, (input, min, max), (inside, below, above, *shapes))
+    shapes = tuple(getattr(v, "shape", ()) for v in (x, low, high))
+    return record(Backward, out, (input, min, max), (inside, below, above, shapes))
 
 
 def limited(x, low, high):
@@ -550,7 +550,7 @@ def lerp(input, end, weight):
         raise
     if type(w) in scalar_types:
         return record(LerpNumber, out, (input, end), (x.shape, y.shape, w))
-    return record(LerpTensor, out, (input, end, weight), (input.array, end.array, w, x.shape, y.shape, w.shape))
+    return record(LerpTensor, out, (input, end, weight), (input.array, end.array, w, (x.shape, y.shape, w.shape)))
 
 
 def choose_lerp(x, y, w):
@@ -604,7 +604,7 @@ def addcmul(input, tensor1, tensor2, *, value=1):
     if x.dtype not in dtypes.differentiable:
         value = fits(value, x.dtype).item()
     out = array_of(Tensor(x) + Tensor(y) * Tensor(z) * value)
-    return record(Addcmul, out, (input, tensor1, tensor2), (y, z, value, x.shape, y.shape, z.shape))
+    return record(Addcmul, out, (input, tensor1, tensor2), (y, z, value, (x.shape, y.shape, z.shape)))
 
 
 def addcdiv(input, tensor1, tensor2, *, value=1):
@@ -616,7 +616,7 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
             "true division of tensor1 and tensor2. Write (input + value * tensor1 / tensor2)."
         )
     out = array_of(Tensor(x) + Tensor(y) * value / Tensor(z))
-    return record(Addcdiv, out, (input, tensor1, tensor2), (y, z, value, x.shape, y.shape, z.shape))
+    return record(Addcdiv, out, (input, tensor1, tensor2), (y, z, value, (x.shape, y.shape, z.shape)))
 
 
 NAMES = """equal isclose allclose clamp clamp_min clamp_max lerp round nan_to_num addcmul addcdiv divide float_power"""

@@ -76,7 +76,7 @@ def in_corner(g, shape):
 
 
 def corner_at(g, dim, shape, index):
-    """What ``index`` picks along a dim, in the first corner of zeros of a shape."""
+    """Gather along a dim by ``index`` into the first corner of zeros of a shape."""
     return in_corner(gather(g, dim, index), shape)
 
 
@@ -202,7 +202,7 @@ def views(input, key):
 
 
 def stands_for_tuple(key):
-    """Whether PyTorch reads a list as a tuple: if it is short and holds a sequence, a slice, a tensor, None or ..."""
+    """Tell whether PyTorch reads a list as a tuple: a short one with a sequence, slice, tensor, None or ... in it."""
     deep = len(key) < 32 and any(isinstance(k, (slice, list, tuple, Tensor, range, type(None), type(...))) for k in key)
     if deep:
         warn(
@@ -451,7 +451,7 @@ def index_copy(input, dim, index, source):
 
 
 def number_or_scalar(value, dtype):
-    """What fills: a number as an array of the dtype, or a 0-d tensor cast to it; and whether it is a tensor."""
+    """Return the value to fill with, and whether it is a 0-d tensor; a number becomes an array of the dtype."""
     if not isinstance(value, Tensor):
         return fits(value, dtype), False
     if dtype.kind in "iu" and (n := known(value.array)) is not None:

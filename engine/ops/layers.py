@@ -46,7 +46,7 @@ def linear(input, weight, bias=None):
 
 
 def in_one_product(x, b):
-    """Whether the rows of x and a bias go into one product."""
+    """Tell whether the rows of x and a bias go into one product."""
     return x.ndim == 2 or (b.ndim == 1 or b.ndim - b.shape.count(1) == 1) and x.flags.c_contiguous
 
 
@@ -170,7 +170,7 @@ def shorten(weight, i, longest, p):
 
 
 def noise(x, p):
-    """What dropout multiplies by: 0 with probability ``p``, else 1 / (1 - p)."""
+    """Draw the factors of dropout: 0 with probability ``p``, else 1 / (1 - p)."""
     order = sorted(range(x.ndim), key=lambda d: -x.strides[d])  # numbers are drawn as x lies in memory
     return random_source(x).dropout_mask(None, tuple(x.shape[d] for d in order), x.dtype, p).transpose(undone(order))
 

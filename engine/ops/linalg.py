@@ -151,7 +151,7 @@ def as_matrices(input, other):
 
 
 def folds(input, other):
-    """Whether the larger operand is folded into a matrix, so that one product is enough: as PyTorch decides it."""
+    """Tell whether to fold the larger operand into a matrix, so that one product is enough, as PyTorch decides it."""
     large, small = (input, other) if input.ndim >= other.ndim else (other, input)
     if large.ndim < 3 or small.ndim > 2:
         return False
@@ -458,7 +458,7 @@ def times(a, b):
 
 
 def first_zero_pivot(x):
-    """Where elimination with row exchanges stops: (which matrix, in words, if there are several; the row, from 1)."""
+    """Return where elimination with row exchanges stops: (the matrix in words, if there are several; row from 1)."""
     from scipy.linalg.lapack import dgetrf  # noqa: PLC0415  where a matrix is singular, and nowhere else
 
     n = x.shape[-1]
@@ -499,7 +499,7 @@ def solve(A, B, *, left=True):
 
 
 def are_vectors(x, y):
-    """Whether the right-hand side of systems with the matrices x is a vector for each."""
+    """Tell whether the right-hand side of systems with the matrices x is a vector for each."""
     return y.ndim == 1 or y.ndim == x.ndim - 1 and y.shape == x.shape[:-1]
 
 
@@ -569,7 +569,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 
 def of_matrices(ndim, ord, dim):
-    """Whether ``norm`` is that of matrices."""
+    """Tell whether ``norm`` is meant as that of matrices."""
     pair = isinstance(dim, (tuple, list)) and len(dim) == 2 or dim is None and ndim == 2
     return ord is not None and (pair or isinstance(ord, str))
 

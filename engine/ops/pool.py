@@ -140,7 +140,7 @@ def pool_window(sizes, kernel, stride, padding, dilation, ceil_mode):
 
 
 def place_count(size, reach, stride, padding, ceil_mode):
-    """How many places a kernel has in one dimension; with ``ceil_mode`` also where it reaches out at the end."""
+    """Count the places of a kernel in one dimension; with ``ceil_mode`` also those that reach over the end."""
     room = size + 2 * padding - reach
     count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
     return count - (ceil_mode and (count - 1) * stride >= size + padding)
@@ -168,7 +168,7 @@ def as_line(out):
 
 
 def moves(*given):
-    """How a kernel moves over one dimension, as it moves over two."""
+    """Extend the moves of a kernel over one dimension to two."""
     return [(first, *one_a_dim(value, 1)) for first, value in zip((1, 1, 0, 1), arguments(*given))]
 
 

@@ -253,7 +253,7 @@ def axes(dim, ndim):
 
 
 def count(shape, axis):
-    """How many elements are reduced to one."""
+    """Return the number of elements that are reduced to one."""
     return math.prod(shape) if axis is None else math.prod(shape[i] for i in axis)
 
 
@@ -518,7 +518,7 @@ def median(input, dim=None, keepdim=False):
 
 
 def middle_index(x, axis):
-    """Where the median stands along an axis, which stays: at the first nan, else in the (lower) middle when sorted."""
+    """Return the index of the median along an axis, which stays: the first nan, else the (lower) middle in order."""
     xp = xp_of(x)
     order = xp.argsort(x, axis=axis, kind="stable")
     middle = order.take([(x.shape[axis] - 1) // 2], axis)
@@ -633,13 +633,13 @@ def logcumsumexp(input, dim):
 
 
 def count_nonzero(input, dim=None):
-    """How many elements are not zero, over ``dim``; int64."""
+    """Count the elements that are not zero, over ``dim``; int64."""
     x = array_of(input)
     return as_input((x != 0).sum(axes(dim, x.ndim)), input)
 
 
 def bincount(input, weights=None, minlength=0):
-    """How often each of 0, 1, ... occurs in a 1-d tensor of integers, or the sum of the ``weights`` of those."""
+    """Count each of 0, 1, ... in a 1-d tensor of integers, or add up the ``weights`` of each."""
     x, w = array_of(input), array_of(weights)
     not_batched("vmap: bincount is not there for batched arrays: add up one_hot(input) instead", x, w,
                 error=NotImplementedError)  # fmt: skip

@@ -1,4 +1,4 @@
-"""How a row of a table becomes an operation: a function by its name, and a line for the derivative by each input.
+"""Rows of a table become operations: a name, a function of arrays, and a rule for the derivative by each input.
 
 ``unary(name, forward, rule)`` and ``binary(name, forward, rule, rule)``: a rule gives the cotangent of its input from
 the cotangent ``g`` of the output.  The names of its parameters (x, y, out) say what is saved; a leading underscore:
@@ -106,7 +106,7 @@ def with_asking(asking, unusual):
 
 
 def floats(compute, x, out):
-    """What a function gives for integers: that for floats; NumPy's dtype for a bfloat16 and a number is not kept."""
+    """Recompute for integers in floats, and restore the dtype where NumPy made another of a bfloat16 and a number."""
     return out.astype(x.dtype) if x.dtype in dtypes.differentiable else compute(x.astype(floating(x.dtype)))
 
 
@@ -116,18 +116,11 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
     ``divides``: integers become floats first.  ``bools``: whether it takes any.  ``backward``: the names of the node
     classes where the second input is a tensor, where it is a number, and where the first one is; by default one name.
     """
-    names = backward or (camel(name) + "Backward0",) * 3
-    classes = {n: node_class(n, rule_x, rule_y) for n in names}
-    for Class in classes.values():
-        Class.diagonal = True
-    Backward, Second, First = (classes[n] for n in names)
-    for Class in (Second, First):
-        Class.scalar_operand = Class is not Backward
+    classes = Backward, Second, _ = classes_of_binary(backward or (camel(name) + "Backward0",) * 3, rule_x, rule_y)
     (xx, yx), (xy, yy) = Backward.needs  # which rules need x, which need y
 
     forward = Function(forward).call if isinstance(forward, str) else forward
-    slow = Slow(forward, (rule_x, rule_y), (Backward, Second, First), divides, bools)
-    mixed = slow.mixed
+    slow = Slow(forward, (rule_x, rule_y), classes, divides, bools)
 
     def asking(unusual, numbers=scalar_types):
         def op(input, other, *, out=None):
@@ -142,24 +135,22 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
                     kind = type(x)
                     scalars = kind is type(y) and kind in number_types  # so the dtypes are equal, and the shapes
                     if not scalars and x.dtype is not y.dtype:
-                        return mixed(x, p, y, q, Backward)
+                        return slow.mixed(x, p, y, q, Backward)
                     try:
                         out = forward(x, y)
                     except (ValueError, TypeError):
-                        return mixed(x, p, y, q, Backward)
+                        return slow.mixed(x, p, y, q, Backward)
                     if divides and out.dtype is not x.dtype:
-                        return mixed(x, p, y, q, Backward)
-                    if not mode.enabled:
+                        return slow.mixed(x, p, y, q, Backward)
+                    if (p is None and q is None) or not mode.enabled:
                         return Tensor(out)
                     if p is not None:
                         if q is not None:
                             node = Backward((p, q), (x if xx or yx else None, y if xy or yy else None))
                         else:
                             node = Backward((p, q), (x if xx else None, y if xy else None))
-                    elif q is not None:
-                        node = Backward((p, q), (x if yx else None, y if yy else None))
                     else:
-                        return Tensor(out)
+                        node = Backward((p, q), (x if yx else None, y if yy else None))
                     if not scalars and (x.shape != y.shape or kind is not type(y)):
                         node.rules = undo_broadcast(rule_x, x, y), undo_broadcast(rule_y, y, x)
                     return Tensor(out, node)
@@ -167,18 +158,26 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
                     try:
                         out = forward(x, other)
                     except (OverflowError, TypeError):
-                        return mixed(x, p, other, None, Second)
+                        return slow.mixed(x, p, other, None, Second)
                     if out.dtype is not x.dtype:
-                        return mixed(x, p, other, None, Second)
+                        return slow.mixed(x, p, other, None, Second)
                     if p is None or not mode.enabled:
                         return Tensor(out)
                     return Tensor(out, Second((p, None), (x if xx else None, other)))
-                return unusual(input, other)
             return unusual(input, other)
 
         return op
 
     return register(name, "binary", with_asking(asking, slow.numbers), rule_x, rule_y)
+
+
+def classes_of_binary(names, rule_x, rule_y):
+    """Return the node classes of these names; equal names share a class."""
+    classes = {n: node_class(n, rule_x, rule_y) for n in names}
+    for n, Class in classes.items():
+        Class.diagonal = True
+        Class.scalar_operand = n != names[0]
+    return tuple(classes[n] for n in names)
 
 
 class Slow:

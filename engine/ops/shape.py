@@ -715,7 +715,7 @@ def cartesian_prod(*tensors):
 
 
 def stride(input, dim=None):
-    """How many elements lie between neighbours: in one dim, or a tuple for all."""
+    """Return the distance of neighbours in elements: in one dim, or a tuple for all."""
     strides = element_strides(input.array)
     if dim is None:
         return strides

@@ -1,4 +1,4 @@
-"""What PyTorch's own composites compute with C++ numbers: the nodes have names of their own."""
+"""Operations that PyTorch composes of others with C++ numbers, whose nodes have names of their own."""
 
 import operator
 

@@ -41,7 +41,7 @@ DIMS = {int, tuple, list, Size}
 
 
 def one_of(word, *kinds):
-    """What takes arguments of these kinds alone, as they are; ``word``: what PyTorch calls them."""
+    """Return a function that passes values of these kinds and refuses others; ``word``: PyTorch's name for them."""
 
     def take(*given):
         if not isinstance(given[0], kinds):
@@ -94,13 +94,13 @@ class Parameter:
         self.default = ABSENT if default is None else eval(default)
 
     def left_out(self):
-        """What is asked to know whether an argument is not given."""
+        """Write the test for an argument that was not given."""
         if self.default is None or self.default is ABSENT:
             return f"{self.name} is {'ABSENT' if self.default is ABSENT else None}"
         return f"type({self.name}) is {type(self.default).__name__} and {self.name} == {self.default!r}"
 
     def test(self):
-        """What is asked of an argument first; nothing of one that the operation looks at, and may be left out."""
+        """Write the test that an argument has its type; none for one that the operation itself looks at."""
         if not self.kind:
             return f"{self.name} is not ABSENT" if self.default is ABSENT else ""
         test = TYPES[self.kind][0].format(self.name)
@@ -108,7 +108,7 @@ class Parameter:
 
 
 class Signature:
-    """What stands between the brackets of a line, and what PyTorch's errors call the function and its arguments.
+    """The parameters in the brackets of a line, and the names that PyTorch's errors give function and arguments.
 
     ``method``: whether it is a method's, which has its first argument already and takes no ``out``.
     """
@@ -149,20 +149,20 @@ class Signature:
         return by_place + star + by_name + (["**" + self.other_names] if self.other_names else [])
 
     def call(self):
-        """What is handed on of them."""
+        """List the arguments that are handed on to the operation."""
         by_name = [f"{p.name}={p.name}" for p in self.inputs if p.by_name]
         stars = [["*" + self.more] * bool(self.more), ["**" + self.options] * bool(self.options)]
         return [p.name for p in self.inputs if not p.by_name] + stars[0] + by_name + stars[1]
 
     def renamed(self):
-        """What gives arguments by other names to parameters that are left out."""
+        """Write the lines that give arguments under other names to parameters that were left out."""
         left_out = {p.name: p.left_out() for p in self.parameters if self.others}
         given = [(alias, n) for alias, n in ALIASES.items() if n in left_out]
         lines = [f"   if '{alias}' in names and {left_out[n]}: {n} = names.pop('{alias}')\n" for alias, n in given]
         return "  if names:\n" + "".join(lines) if lines else ""
 
     def tests(self):
-        """What is asked of a call first."""
+        """List the tests that a call has to pass for the operation to be called at once."""
         tests = [test for p in self.inputs if (test := p.test())]
         if self.two_numbers:
             x, y = self.names[:2]
@@ -284,7 +284,7 @@ class Door:
         raise unfit(self.title, *used, **named)
 
     def text(self):
-        """What makes the function.  Of ``amax(Tensor input, int[] dim=(), bool keepdim=False)``, as a method::
+        """Write the function ``make``.  Of ``amax(Tensor input, int[] dim=(), bool keepdim=False)``, as a method::
 
         def make(check, inner, unusual):
             def door(self, dim=None, keepdim=None, *rest, **names):

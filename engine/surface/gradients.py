@@ -1,4 +1,4 @@
-"""Where a backward pass begins and what it gives, in PyTorch's words."""
+"""The roots and results of a backward pass, with PyTorch's errors."""
 
 from ..arrays import dtypes
 from ..arrays.dispatch import zeros_like

@@ -1,4 +1,4 @@
-"""What PyTorch says of arguments that do not fit: its sentences, each whole, on a line, for ``require`` to fill in."""
+"""PyTorch's error messages for wrong arguments, each whole and on one line, with blanks for ``require`` to fill in."""
 # fmt: off
 
 # ---- several families

@@ -1,4 +1,4 @@
-"""How tensors, parameters and sizes are written: PyTorch's text, to the character, and the options that shape it."""
+"""The text of tensors, parameters and sizes, PyTorch's to the character, and the options that shape it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold, and what is said if it does not: one line of a check."""
+"""``require``: a condition and the error to raise if it does not hold, in one line of a check."""
 
 import numpy as np
 

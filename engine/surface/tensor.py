@@ -1,4 +1,4 @@
-"""What programs see of a Tensor besides its operations: its properties, and PyTorch's words where one does not fit."""
+"""Tensor's public attributes besides its operations, with PyTorch's errors."""
 
 from ..arrays import dtypes
 from ..arrays.devices import cpu, device_of, typename_of
@@ -14,7 +14,7 @@ from .printing import format_tensor, tensor_repr
 
 
 class Surface:
-    """What is bound to Tensor."""
+    """Properties and methods that are bound to Tensor."""
 
     def size(self, dim=None):
         if dim is None:
@@ -94,7 +94,7 @@ class Surface:
 
     @property
     def grad(self):
-        """What backward added up here: a Tensor or None.  A non-leaf keeps none unless ``retain_grad()`` was called."""
+        """The gradient that backward accumulated here, or None; a non-leaf keeps one only after ``retain_grad()``."""
         if self._grad is None and not self.is_leaf and not self.retains_grad:
             warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "

@@ -1,4 +1,4 @@
-"""What the arguments of a public name must be besides their types: shapes, dtypes, ranges, and what fits what.
+"""Checks of the arguments of public names beyond their types: shapes, dtypes, ranges, and what fits what.
 
 A file is for a family of operations, as in ``ops/``; a function has the name of an operation, and of its arguments
 those that it looks at.  Its door (``doors.py``, which finds it by name) calls it before the operation; who calls the

@@ -136,7 +136,7 @@ def transposed(n, x, w, b, groups, stride, padding, dilation, more, unlike=None)
 
 
 def shapes(x, w, stride, padding, dilation, groups):
-    """What no convolution takes."""
+    """Refuse what no convolution takes."""
     require(min(padding) >= 0, m.NEGATIVE, "padding")
     require(min(dilation) >= 0, m.DILATION)
     for what, smallest in (("stride", min(stride)), ("dilation", min(dilation)), ("groups", groups)):

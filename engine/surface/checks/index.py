@@ -34,7 +34,7 @@ def size_at(x, d):
 
 
 def in_range(i, n, sentence, *facts, error=IndexError):
-    """Whether none is outside of 0 to n - 1; the first fact is the first that is."""
+    """Refuse indices outside of 0 to n - 1; the sentence's first fact is the first of those."""
     if i.size and violated(i, lambda i: ((i < 0) | (i >= n)).any()):
         each = samples(i)
         require(False, sentence, each[(each < 0) | (each >= n)].reshape(-1)[0].item(), *facts, error=error)
@@ -104,7 +104,7 @@ def index_fill(input, dim, index, value):
 
 
 def check_value(name, value):
-    """Whether it is a number, or a tensor without dimensions."""
+    """Refuse a tensor with dimensions."""
     if isinstance(value, Tensor) and value.array.ndim:
         require(False, m.VALUE_DIMENSIONS, name, value.ndim)
 

@@ -10,7 +10,7 @@ from ..require import require
 
 
 def not_empty(name, input, dim, error=RuntimeError, hint=m.REDUCE_DIM_HINT):
-    """Whether what is reduced to one has an element."""
+    """Refuse to reduce no elements to one."""
     x = input.array
     if not x.size:
         axis = axes(dim, x.ndim)

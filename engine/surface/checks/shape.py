@@ -87,7 +87,7 @@ def diag_embed(input, dim1, dim2):
 
 
 def check_two(dim1, dim2, n):
-    """Whether they are two dims."""
+    """Refuse one dim given twice."""
     if not (-n <= dim1 < n and -n <= dim2 < n and (dim1 - dim2) % n):
         require(checked_dim(dim1, n) != checked_dim(dim2, n), m.DIAGONAL_DIMS, dim1, dim2)
 

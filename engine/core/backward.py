@@ -25,7 +25,7 @@ root_checks: list = []  # what may refuse a root: called with its number, the te
 
 
 def chain_rule(node, g, parents, retain_graph=False, create_graph=False):
-    """What a pass does at each node: the cotangents of its inputs from that of its output."""
+    """Visit a node: return the cotangents of its inputs from that of its output."""
     saved = node.saved
     if saved is None:
         raise RuntimeError(errors.FREED)
@@ -42,7 +42,7 @@ def chain_rule_with(retain_graph, create_graph):
 
 
 def current_visit(visit, cotangents, wanted=None):
-    """A visit with all that is attached to it."""
+    """Wrap a visit in all that is attached to passes."""
     for attachment in attachments:
         visit = attachment(visit, cotangents, wanted) or visit
     return visit
@@ -78,7 +78,7 @@ def backward_pass(cotangents, retain_graph=False, create_graph=False, wanted=Non
 
 
 def visit_all(cotangents, visit):
-    """Visit the nodes from the newest to the oldest; what arrives at leaves is returned."""
+    """Visit the nodes from the newest to the oldest; return what arrives at leaves."""
     pending, leaves = {}, {}  # the cotangents of the nodes in the heap, and of those where the graph ends
     heap = []
     for node, g in cotangents.items():
@@ -105,7 +105,7 @@ def visit_all(cotangents, visit):
 
 
 def toward(wanted, roots, found, ends, visit, through):
-    """The roots, and the visit of a pass that goes only to the wanted nodes, and keeps what arrives there.
+    """Return roots and visit for a pass that goes only to the wanted nodes, and keeps what arrives there.
 
     ``ends``: the same for those from which it does not go on.
     """
@@ -124,7 +124,7 @@ def toward(wanted, roots, found, ends, visit, through):
 
 
 def reachable(roots):
-    """The nodes that a pass visits from the roots."""
+    """Return the nodes that a pass from the roots visits."""
     seen, todo = set(roots), list(roots)
     while todo:
         for p in todo.pop().parents:
@@ -135,7 +135,7 @@ def reachable(roots):
 
 
 def leading_to(wanted, roots):
-    """The nodes from which one of the wanted nodes can be reached, those included."""
+    """Return the nodes from which one of the wanted nodes can be reached, those included."""
     way, several = set(), {node.parents[0] for node in wanted if type(node) is Output}
     for node in sorted(reachable(roots), key=attrgetter("time"), reverse=True):  # parents first
         if node in wanted or any(p in way or p in several for p in node.parents):
@@ -144,7 +144,7 @@ def leading_to(wanted, roots):
 
 
 def roots(tensors, gradients=None, create_graph=False):
-    """{node: cotangent} to begin a pass with; a gradient of None is 1, for a tensor of one element."""
+    """Return {node: cotangent} to begin a pass with; a gradient of None is 1, for a tensor of one element."""
     tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
     gradients = (None,) * len(tensors) if gradients is None else gradients
     gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients)
@@ -179,19 +179,19 @@ def backward(tensors, gradients=None, retain_graph=None, create_graph=False):
 
 
 def own(g):
-    """An array of its own; a recorded gradient is copied when it gets to the leaf."""
+    """Return an array of its own; a recorded gradient is copied when it gets to the leaf."""
     return g if isinstance(g, Tensor) else g.copy()
 
 
 def accumulate_all(leaves):
-    """Add to the ``.grad`` of each leaf: {node: cotangent}."""
+    """Add cotangents, {node: cotangent}, to the ``.grad`` of each leaf."""
     with lock:
         for node, g in leaves.items():
             add_to_grad(node.leaf(), g)
 
 
 def add_to_grad(tensor, g):
-    """``tensor.grad += g``, for an array or, in a recorded pass, a Tensor; None: a leaf that is gone."""
+    """Do ``tensor.grad += g`` for an array or, in a recorded pass, a Tensor; None is a leaf that is gone."""
     if tensor is None or tensor.node is None:  # or requires no grad any more
         return
     grad = tensor._grad

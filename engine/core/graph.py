@@ -21,7 +21,7 @@ Tensor: type = None  # type: ignore  # set by tensor.py, which stands on this mo
 
 
 class Mode(threading.local):
-    """What is recorded in this thread; features keep more of their own in it."""
+    """The recording mode of this thread; features keep more of their own in it."""
 
     enabled = True
     unrecorded = "no_grad"  # how views come about that are not recorded
@@ -31,7 +31,7 @@ mode = Mode()
 
 
 def extend(Class, **members):
-    """Let a class of the core have what a feature keeps in it, and of which the core knows nothing."""
+    """Add a feature's attributes to a class of the core, which itself knows nothing of them."""
     for name, member in members.items():
         setattr(Class, name, member)
 
@@ -66,11 +66,11 @@ class Node:
             look(self)
 
     def vjp(self, g, saved, parents):
-        """The cotangents of the inputs from that of the output; None for a parent that is None."""
+        """Return the cotangents of the inputs from that of the output; None for a parent that is None."""
         return [p and rule(g, *saved) for p, rule in zip(parents, self.rules)]
 
     def linked(self, saved):
-        """The saved values as Tensors joined to the graph, for a pass that is itself recorded."""
+        """Return the saved values as Tensors joined to the graph, for a pass that is itself recorded."""
         return [
             s if k is None or s is None or type(s) in scalar_types
             else Tensor(s, None if k == CONSTANT else self if k == OUTPUT else self.parents[k])
@@ -79,7 +79,7 @@ class Node:
 
 
 class AccumulateGrad(Node):
-    """The end of the graph at a leaf: adds what arrives to ``leaf.grad``.  Holds the leaf weakly: no cycle."""
+    """The end of the graph at a leaf: adds what arrives to ``leaf.grad``, and holds the leaf weakly: no cycle."""
 
     __module__ = "builtins"  # so that it prints as PyTorch's do, in IPython too: no module's name before its own
 
@@ -109,7 +109,7 @@ class OutputCotangents(dict):
 
 
 def node_class(name, *rules, **traits):
-    """A class of nodes from the derivatives by each input; what their parameters are called says what is saved.
+    """Make a class of nodes from the derivatives by each input; their parameters' names say what is saved.
 
     ``x``, ``y``, ``z``: inputs, ``out``: the output, ``mask``, ``index`` and the like: arrays outside of the graph; a
     name that begins with an underscore is not needed by that rule; any other is a plain value.  ``*indices``: any

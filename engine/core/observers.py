@@ -1,4 +1,4 @@
-"""Observers: who sees every Tensor, or every node, that is made.
+"""Observers: functions that see every Tensor, or every node, as it is made.
 
 In an ordinary program nobody looks, and nothing is paid.  While somebody does, the class has another constructor.
 """
@@ -34,6 +34,6 @@ def forget(Class, look, everywhere=False):
 
 
 def notify(Class, new):
-    """Show who looks what is new, or has become so."""
+    """Notify observers of a new or changed object."""
     for look in Class.looks:
         look(new)

@@ -10,12 +10,12 @@ from .tensor import Tensor
 
 
 def array_of(a):
-    """The array of a Tensor; anything else as it is."""
+    """Return the array of a Tensor; anything else as it is."""
     return a.array if isinstance(a, Tensor) else a
 
 
 def record(Backward, out, inputs, saved=(), rules=None):
-    """The result of an operation on ``inputs``, joined to the graph if one of them requires grad.
+    """Make the result of an operation on ``inputs``, joined to the graph if one of them requires grad.
 
     ``out``: an array.  Plain arrays in, plain array out.  A saved array that no needed rule names is not kept.
     ``rules()``: those of this one node, if they are not those of its class.
@@ -25,7 +25,7 @@ def record(Backward, out, inputs, saved=(), rules=None):
 
 
 def attach(Backward, out, parents, saved, rules=None):
-    """The same for Tensors, given by their nodes."""
+    """Do what ``record`` does for Tensors given by their nodes."""
     if not any(parents) or not mode.enabled:
         return Tensor(out)
     if None in parents:
@@ -37,7 +37,7 @@ def attach(Backward, out, parents, saved, rules=None):
 
 
 def parents_of(inputs):
-    """The node of each input, None where it has none; None altogether if no input is a Tensor."""
+    """Return the node of each input, None where it has none; None altogether if no input is a Tensor."""
     parents, plain = [], True
     for a in inputs:
         if isinstance(a, Tensor):
@@ -49,7 +49,7 @@ def parents_of(inputs):
 
 
 def keep_needed(Backward, parents, saved):
-    """The saved values without those arrays that only the rules of inputs which require no grad would use."""
+    """Drop saved arrays that only the rules of inputs which require no grad would use."""
     for k, users in Backward.needed_by:
         for i in users:
             if parents[i] is not None:
@@ -60,7 +60,7 @@ def keep_needed(Backward, parents, saved):
 
 
 def record_outputs(Backward, outs, inputs, saved=()):
-    """The results of an operation with several outputs: an ``Output`` node stands before the real one for each."""
+    """Make the results of an operation with several outputs: an ``Output`` node stands before the real one for each."""
     parents = parents_of(inputs)
     if parents is None:
         return tuple(outs)

@@ -1,4 +1,4 @@
-"""How a rule becomes an operation: one that moves elements, and one whose cotangents share work.
+"""Operations made of rules: those that move elements, and those whose cotangents share work.
 
 Elementwise rows are in ``ops/rows.py``: they have to know PyTorch's dtypes.
 """

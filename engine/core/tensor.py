@@ -135,7 +135,7 @@ def alive(tensor, kind):
 
 
 def unreachable():
-    """The node of a view that was made without recording, of a tensor that requires grad: so does it, to no avail."""
+    """The node of a view made unrecorded of a tensor that requires grad: it says so, but never gets a gradient."""
     node = AccumulateGrad(set())  # a leaf that nobody holds
     node.grad_fn_view = lambda: None
     return node

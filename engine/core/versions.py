@@ -29,7 +29,7 @@ class Writes:
         self.count, self.times, self.base, self.owners = 0, deque((1,), maxlen=256), lambda: None, ()
 
     def of(self, x):
-        """Stand for the memory of an owner, or of a scalar: a 0-d result takes both forms in the course of its life."""
+        """Count writes for an owner of memory too, or for a scalar: a 0-d result takes both forms in its life."""
         if isinstance(x, np.generic):
             if len(overwritten) > 4096:
                 overwritten.popitem(last=False)  # in one step: threads share the record
@@ -49,7 +49,7 @@ def writes_to(x):
 
 
 def becomes(scalar, x):
-    """Let who saved a scalar hear of writes to the array that it becomes; True and False are everybody's."""
+    """Carry a scalar's write history over to its array; skip the shared bool singletons."""
     if not isinstance(scalar, np.bool_):
         (writes_to(scalar) or Writes().of(scalar)).of(x)
 
@@ -72,13 +72,13 @@ def wrote(tensor):
 
 
 def version(tensor):
-    """How often the memory of a tensor was written in place."""
+    """Return how often the memory of a tensor was written in place."""
     writes = writes_to(tensor.array)
     return 0 if writes is None else writes.count
 
 
 def write(tensor, value, add=False):
-    """Overwrite the memory of a tensor (or add to it), and note it; True and False, which all share, get their own."""
+    """Overwrite the memory of a tensor (or add to it), and note it; the shared True and False are replaced first."""
     x = tensor.shared() if isinstance(tensor.array, np.bool_) else tensor.array
     new = overwritten_array(x, value, add)
     if new is not x:

@@ -59,7 +59,7 @@ def keep_overwritten(node, tensor, value):
 
 
 def check_writable(tensor, others=()):
-    """RuntimeError where the graph does not bear a write; ``others``: what the values are made of."""
+    """Raise RuntimeError where a write would break the graph; ``others``: what the values are made of."""
     for check in write_checks:
         check(tensor, others)
     if mode.enabled:
@@ -72,7 +72,7 @@ def check_writable(tensor, others=()):
 
 
 def check_recordable(tensor, base):
-    """The errors for a write that would have to be recorded."""
+    """Raise the errors for a write that would have to be recorded."""
     if base is not None:
         if tensor.creation_meta is not None:
             raise RuntimeError(errors.forbidden_view(tensor, "is being modified inplace"))
@@ -89,7 +89,7 @@ def check_recordable(tensor, base):
 
 
 def rebase_history(tensor, node):
-    """Let ``node`` be what made the contents of ``tensor`` (None: not recorded); its base and their views follow."""
+    """Make ``node`` the origin of the contents of ``tensor`` (None: not recorded); base and views follow."""
     base = tensor if tensor._base is None else tensor._base
     if node is not None:
         become(tensor, node)
@@ -104,7 +104,7 @@ def rebase_history(tensor, node):
 
 
 def rebase_view(view, base):
-    """The node of a view after its memory was written: it leads to the base, by the rules of the view's operations."""
+    """Give a view a node after a write to its memory: it leads to the base by the rules of the view's operations."""
     if view.creation_meta is None:
         become(view, ViewOfBase((base.node,), (replayed(base, view.view_ops),)))
     else:
@@ -113,7 +113,7 @@ def rebase_view(view, base):
 
 
 def become(tensor, node):
-    """Let a tensor be what another node made."""
+    """Replace the node of a tensor."""
     if type(tensor.node) is AccumulateGrad:
         tensor.node = None
     for follow_node in rebased:

@@ -76,7 +76,7 @@ class Algorithm(Optimizer):
         return ()
 
     def writes(self, group):
-        """How many writes a step is, as PyTorch counts them."""
+        """Return the number of writes of a step, as PyTorch counts them."""
         return 1
 
     def _form(self, group):
@@ -169,7 +169,7 @@ class Packs:
                 yield alike
 
     def still(self, optimizer, params, group):
-        """Whether nothing was replaced since the packs were made, and no loop has come that was missing."""
+        """Tell whether the packs are still valid: nothing was replaced, and no missing loop has come since."""
         return (
             optimizer.states(group) == self.names
             and optimizer._form(group) == self.form
@@ -220,7 +220,7 @@ def packable(optimizer, names, params):
 
 
 def kind_of(optimizer, names, p):
-    """What is the same for the parameters of a pack: dtype, device, step and which states there are."""
+    """Return what the parameters of a pack have in common: dtype, device, step and which states there are."""
     state = optimizer.state.get(p, {})
     return (
         p.array.dtype,
@@ -247,12 +247,12 @@ class FlatParameters:
 
     @staticmethod
     def takes(x):
-        """Whether a parameter is small enough for a pack with others."""
+        """Tell whether a parameter is small enough for a pack with others."""
         return x.size <= SMALL
 
     @staticmethod
     def full(pack, x):
-        """Whether another parameter does not fit into a pack."""
+        """Tell whether a pack has no room for another parameter."""
         return sum(q.array.size for q in pack) + x.size > PACKED
 
     def lay_out(self, names, begin, xp):
@@ -289,7 +289,7 @@ class FlatParameters:
             self.rows.append([x, *(state[name].array for name in names)])
 
     def still(self, states):
-        """Whether parameters, states and counts are those that the pack was made of, or left behind."""
+        """Tell whether parameters, states and counts are those that the pack was made of, or left behind."""
         return (
             all(map(is_, map(held_array, self.params), self.arrays))
             and all(map(is_, map(states.get, self.params), self.own))

@@ -165,8 +165,8 @@ class LRScheduler:
         self._last_lr = values(self.optimizer, "lr")
 
 
-class LambdaLR(LRScheduler):
-    """The first learning rate times a function of the epoch; functions are not saved, callable objects are."""
+class WithFunctions(LRScheduler):
+    """A scheduler with a function of the epoch for each group; functions are not saved, callable objects are."""
 
     _apart = "lr_lambdas"
 
@@ -174,8 +174,22 @@ class LambdaLR(LRScheduler):
         self.lr_lambdas = for_each("lr_lambdas", optimizer, lr_lambda, "Expected {2} {0}, but got {1}")
         super().__init__(optimizer, last_epoch)
 
+
+class LambdaLR(WithFunctions):
+    """The first learning rate times a function of the epoch."""
+
     def _rates(self):
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
+
+
+class MultiplicativeLR(WithFunctions):
+    """The last learning rate times a function of the epoch."""
+
+    def _rates(self):
+        rates = values(self.optimizer, "lr")
+        if self._is_initial:
+            return rates
+        return [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, rates, strict=True)]
 
 
 class StepLR(LRScheduler):
@@ -260,6 +274,23 @@ class ExponentialLR(LRScheduler):
 
     def closed(self, base_lr):
         return base_lr * self.gamma**self.last_epoch
+
+
+class PolynomialLR(LRScheduler):
+    """Down to zero in ``total_iters`` epochs, as a power of what is left of them."""
+
+    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr, base_lr):
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return lr
+        left = [1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1)]
+        return lr * (left[0] / left[1]) ** self.power
+
+    def closed(self, base_lr):
+        return base_lr * (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -462,29 +493,34 @@ class CyclicLR(WithMomentum):
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
 
-# ---- a scheduler of schedulers
+# ---- schedulers of schedulers
 
 
-def check_schedulers(optimizer, schedulers):
-    if not schedulers:
-        raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
-    for i, s in enumerate(schedulers):
-        if not hasattr(s, "optimizer"):
-            raise TypeError(f"SequentialLR at index {i} should have `optimizer` as its attribute.")
-        if isinstance(s, ReduceLROnPlateau):
-            raise ValueError(messages.REDUCE_ON_PLATEAU.format(i))
-        if optimizer is not s.optimizer:
-            kinds = type(s).__name__, type(optimizer).__name__
-            raise ValueError(messages.ANOTHER_OPTIMIZER.format(kinds[0], i, s.optimizer, kinds[1]))
-
-
-class SequentialLR(LRScheduler):
-    """One scheduler after another: the next one begins anew at each of the epochs ``milestones``."""
+class OfSchedulers(LRScheduler):
+    """Several schedulers of one optimizer; their states are saved with this one's."""
 
     _apart = "_schedulers"
+    _verb = ""
+
+    def _check(self, optimizer, schedulers):
+        name = type(self).__name__
+        if not schedulers:
+            raise ValueError(f"{name} expects at least one scheduler{self._verb}, but got no scheduler.")
+        for i, s in enumerate(schedulers):
+            if not hasattr(s, "optimizer"):
+                raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+            if isinstance(s, ReduceLROnPlateau):
+                raise ValueError(messages.REDUCE_ON_PLATEAU.format(name, i))
+            if optimizer is not s.optimizer:
+                kinds = type(s).__name__, type(optimizer).__name__
+                raise ValueError(messages.ANOTHER_OPTIMIZER.format(name, kinds[0], i, s.optimizer, kinds[1]))
+
+
+class SequentialLR(OfSchedulers):
+    """One scheduler after another: the next one begins anew at each of the epochs ``milestones``."""
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
-        check_schedulers(optimizer, schedulers)
+        self._check(optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(messages.NUMBER_OF_SCHEDULERS.format(len(schedulers), len(milestones)))
         self._schedulers, self._milestones = schedulers, milestones
@@ -516,6 +552,24 @@ def taken_back(scheduler):
         taken_back(s)
     if not hasattr(scheduler, "_schedulers"):
         scheduler.last_epoch -= 1
+
+
+class ChainedScheduler(OfSchedulers):
+    """Schedulers that all take every step."""
+
+    _verb = " to be chained"
+
+    def __init__(self, schedulers, optimizer=None):
+        self._check(optimizer or (schedulers[0].optimizer if schedulers else None), schedulers)
+        self._schedulers, self.optimizer = schedulers, optimizer or schedulers[0].optimizer
+        self._last_lr = values(self.optimizer, "lr")
+
+    @outside_of_captures
+    def step(self):
+        """Let each scheduler take a step."""
+        for s in self._schedulers:
+            s.step()
+        self._last_lr = values(self.optimizer, "lr")
 
 
 class ReduceLROnPlateau(LRScheduler):

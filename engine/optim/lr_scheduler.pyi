@@ -8,6 +8,10 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _T_co = TypeVar("_T_co", covariant=True, default=Any)
 from engine import Size, Tensor, _dtype, _device, _Number, _ValuesAndIndices, _MinAndMax, _SignAndLogabsdet
 
+class ChainedScheduler(LRScheduler):
+    def __init__(self, schedulers: Any, optimizer: Any = None) -> None: ...
+    def step(self) -> Any: ...
+    optimizer: Any
 class ConstantLR(LRScheduler):
     def __init__(self, optimizer: Any, factor: Any = 0.3333333333333333, total_iters: Any = 5, last_epoch: Any = -1) -> None: ...
     factor: Any
@@ -65,12 +69,19 @@ class MultiStepLR(LRScheduler):
     def __init__(self, optimizer: Any, milestones: Any, gamma: Any = 0.1, last_epoch: Any = -1) -> None: ...
     gamma: Any
     milestones: Any
+class MultiplicativeLR(LRScheduler):
+    def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: Any = -1) -> None: ...
+    lr_lambdas: Any
 class OneCycleLR(LRScheduler):
     def __init__(self, optimizer: Any, max_lr: Any, total_steps: Any = None, epochs: Any = None, steps_per_epoch: Any = None, pct_start: Any = 0.3, anneal_strategy: Any = 'cos', cycle_momentum: Any = True, base_momentum: Any = 0.85, max_momentum: Any = 0.95, div_factor: Any = 25.0, final_div_factor: Any = 10000.0, three_phase: Any = False, last_epoch: Any = -1) -> None: ...
     cycle_momentum: Any
     optimizer: Any
     total_steps: Any
     use_beta1: Any
+class PolynomialLR(LRScheduler):
+    def __init__(self, optimizer: Any, total_iters: Any = 5, power: Any = 1.0, last_epoch: Any = -1) -> None: ...
+    power: Any
+    total_iters: Any
 class ReduceLROnPlateau(LRScheduler):
     def __init__(self, optimizer: Any, mode: Any = 'min', factor: Any = 0.1, patience: Any = 10, threshold: Any = 0.0001, threshold_mode: Any = 'rel', cooldown: Any = 0, min_lr: Any = 0, eps: Any = 1e-08) -> None: ...
     @property

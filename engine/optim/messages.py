@@ -1,7 +1,7 @@
 """The messages of optimizers and schedulers, in PyTorch's words, each on one line."""
 
 # fmt: off
-ANOTHER_OPTIMIZER = "SequentialLR expects all schedulers to belong to the same optimizer, but got scheduler {} at index {} has {}, which is different from {}."
+ANOTHER_OPTIMIZER = "{} expects all schedulers to belong to the same optimizer, but got scheduler {} at index {} has {}, which is different from {}."
 DUPLICATE_PARAMETERS = "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see github.com/pytorch/pytorch/issues/40967 for more information"
 EPOCH_PARAMETER = "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form is used instead of the new chainable form, where available. Please open an issue if you are unable to replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
 GROUP_SIZE = "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
@@ -10,7 +10,7 @@ NUMBER_OF_GROUPS = "The number of param groups in the `optimizer` ({}) differs f
 NUMBER_OF_SCHEDULERS = "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, but got number of schedulers {} and the number of milestones to be equal to {}"
 NUMBER_OF_VALUES = "{0} must have the same length as optimizer.param_groups. {0} has {1} values, param_groups has {2}."
 OVERRIDDEN = "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
-REDUCE_ON_PLATEAU = "SequentialLR does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when calling `step`, but got one at index {} in the given schedulers sequence."
+REDUCE_ON_PLATEAU = "{} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when calling `step`, but got one at index {} in the given schedulers sequence."
 PARAMS_ARE_A_TENSOR = "params argument given to the optimizer should be an iterable of Tensors or dicts, but got {}"
 STEP_RETURNED = "{} must return None or a tuple of (new_args, new_kwargs), but got {}."
 TOO_EARLY = "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first value of the learning rate schedule. See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"

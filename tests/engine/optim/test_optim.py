@@ -300,11 +300,13 @@ ConstantLR(o, 0.5, 9)
 LinearLR(o, 0.1, 0.9, total_iters=13)
 LinearLR(o)
 ExponentialLR(o, 0.97)
+PolynomialLR(o, 40, 2.0)
 CosineAnnealingLR(o, 17, eta_min=1e-3)
 CosineAnnealingWarmRestarts(o, 5, T_mult=2, eta_min=1e-4)
 CosineAnnealingWarmRestarts(o, 6)
 LambdaLR(o, lambda epoch: 0.9**epoch)
 LambdaLR(o, [lambda epoch: 1 / (epoch + 1), lambda epoch: 1.0])
+MultiplicativeLR(o, lambda epoch: 0.98)
 OneCycleLR(o, 0.5, total_steps=120)
 OneCycleLR(o, [0.5, 0.1], epochs=12, steps_per_epoch=10, anneal_strategy="linear", three_phase=True)
 OneCycleLR(o, 0.5, total_steps=110, cycle_momentum=False)
@@ -315,6 +317,7 @@ CyclicLR(o, 0.01, 0.3, step_size_up=8, mode="exp_range", gamma=0.99, base_moment
 CyclicLR(o, 0.01, 0.3, step_size_up=8, scale_fn=lambda x: 1 / x, scale_mode="cycle")
 SequentialLR(o, [LinearLR(o, 0.1, total_iters=5), CosineAnnealingLR(o, 30), StepLR(o, 10)], [5, 35])
 SequentialLR(o, [ConstantLR(o, 0.1, 3), ExponentialLR(o, 0.9)], milestones=[10])
+ChainedScheduler([ConstantLR(o, 0.1, 20), ExponentialLR(o, 0.95)])
 """)
 
 
@@ -362,6 +365,7 @@ CLOSED = {
     "ExponentialLR(o, 0.97)": lambda t: 0.1 * 0.97**t,
     "ConstantLR(o, 0.5, 9)": lambda t: 0.1 * (0.5 if t < 9 else 1),
     "LinearLR(o, 0.1, 0.9, total_iters=13)": lambda t: 0.1 * (0.1 + 0.8 * min(t, 13) / 13),
+    "PolynomialLR(o, 40, 2.0)": lambda t: 0.1 * max(1 - t / 40, 0) ** 2,
     "CosineAnnealingLR(o, 60, eta_min=1e-3)": lambda t: 1e-3 + (0.1 - 1e-3) * (1 + math.cos(math.pi * t / 60)) / 2,
     "LambdaLR(o, lambda epoch: 1 / (epoch + 1))": lambda t: 0.1 / (t + 1),
     "CosineAnnealingWarmRestarts(o, 10)": lambda t: 0.1 * (1 + math.cos(math.pi * (t % 10) / 10)) / 2,
@@ -470,6 +474,7 @@ torch.optim.lr_scheduler.SequentialLR(o, [], [])
 torch.optim.lr_scheduler.SequentialLR(o, [torch.optim.lr_scheduler.StepLR(o, 1)], [1])
 torch.optim.lr_scheduler.SequentialLR(o, [torch.optim.lr_scheduler.ReduceLROnPlateau(o)], [])
 torch.optim.lr_scheduler.SequentialLR(o, [3], [])
+torch.optim.lr_scheduler.ChainedScheduler([])
 """)
     },
     "groups": """

@@ -18,18 +18,21 @@ STEPS = {  # objects with a state, each after the steps that fill it; x: a param
     "Adagrad": "optim.Adagrad([x], lr=0.1)",
     "LBFGS": "optim.LBFGS([x], lr=0.1, max_iter=3)",
     "LambdaLR": "lr.LambdaLR(o, Power())",
+    "MultiplicativeLR": "lr.MultiplicativeLR(o, lambda n: 0.9)",
     "StepLR": "lr.StepLR(o, 2)",
     "MultiStepLR": "lr.MultiStepLR(o, [1, 3])",
     "LinearLR": "lr.LinearLR(o)",
+    "PolynomialLR": "lr.PolynomialLR(o)",
     "CosineAnnealingLR": "lr.CosineAnnealingLR(o, 5)",
     "CosineAnnealingWarmRestarts": "lr.CosineAnnealingWarmRestarts(o, 3)",
     "OneCycleLR": "lr.OneCycleLR(o, 1.0, total_steps=20)",
     "CyclicLR": "lr.CyclicLR(o, 0.1, 1.0)",
     "ReduceLROnPlateau": "lr.ReduceLROnPlateau(o, patience=1)",
     "SequentialLR": "lr.SequentialLR(o, [lr.ConstantLR(o), lr.StepLR(o, 1)], [2])",
+    "ChainedScheduler": "lr.ChainedScheduler([lr.ConstantLR(o), lr.StepLR(o, 1)])",
     "GradScaler": "torch.amp.GradScaler('cpu')",
 }
-OPTIMIZERS, SCHEDULERS = [*STEPS][:9], [*STEPS][9:19]
+OPTIMIZERS, SCHEDULERS = [*STEPS][:9], [*STEPS][9:22]
 
 
 class Power:

@@ -25,6 +25,7 @@ from ..core.linear import cast, clone, contiguous, sum_axes, sum_to  # noqa: F40
 from ..core.record import array_of, record, record_outputs
 from ..core.tensor import Tensor, track_view, unreachable
 from ..core.versions import wrote
+from ..core.views import rebase_view
 from .checks import checked_dim, checked_dims, integer, listed, some_tensors, tensors_in, unfit
 from .rows import define, place, register
 from .writes import check_writable
@@ -770,11 +771,15 @@ def reshaping(function):
                 f"{op_.__name__} of a tensor that has views is not there: write x = x.{op_.__name__[:-1]}(...)"
             )
         out = function(self, *args, **kwargs)
-        if out.node is not None and mode.enabled:
-            out.node.__class__ = in_place_nodes[out.node.name()]
-        self.array, self.node = out.array, out.node
-        if self._base is not None:
+        self.array, base = out.array, self._base
+        if base is not None:
             self.view_ops = out.view_ops
+        if mode.enabled:
+            if out.node is not None:
+                out.node.__class__ = in_place_nodes[out.node.name()]
+            self.node = out.node
+        elif base is not None and base.node is not None:
+            rebase_view(self, base)
         wrote(self)
         return self
 

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 import pytest
-from against_torch import cases, chain
+from against_torch import cases, chain, outcome
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -364,6 +364,50 @@ def test_program_as_pytorch(program):
         assert (a is None) == (b is None)
         if a is not None:
             np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+RESHAPED = {
+    "transpose_": lambda x: x.transpose_(0, 1),
+    "t_": lambda x: x.t_(),
+    "squeeze_": lambda x: x.squeeze_(0),
+    "unsqueeze_": lambda x: x.unsqueeze_(0),
+}
+SOURCES = {
+    "leaf": lambda t, x: x,
+    "view": lambda t, x: (x * 2).view(2, 3),
+    "row": lambda t, x: (x * 2)[1:],
+    "view of a leaf": lambda t, x: x.view(2, 3),
+    "one of many": lambda t, x: (x * 2).view(1, 2, 3).unbind()[0],
+    "custom": lambda t, x: type("F", (t.autograd.Function,), {
+        "forward": staticmethod(lambda ctx, x: x.view_as(x)), "backward": staticmethod(lambda ctx, g: g)
+    }).apply(x * 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reshape", RESHAPED)
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_is_reshaped_in_place_without_grad_stays_in_its_graph(source, reshape):
+    pytest.importorskip("torch")
+
+    def program(t, made_recorded, requires_grad):
+        x = t.arange(6.0).view(2, 3).requires_grad_(requires_grad)
+        with t.set_grad_enabled(made_recorded):
+            y = SOURCES[source](t, x)
+        with t.no_grad():
+            RESHAPED[reshape](y)
+        node = y.grad_fn
+        seen = [y.shape, y.requires_grad, y.is_leaf, y._version, node and node.name()]
+        if source != "leaf" and requires_grad:
+            y.add_(1)
+        if requires_grad:
+            (y * y.detach()).sum().backward()
+        return [*seen, y.grad_fn and y.grad_fn.name(), x.grad]
+
+    for options in ((True, True), (False, True), (True, False)):
+        if source == "view of a leaf" and options == (False, True):
+            continue  # PyTorch forgets of it what it refuses of others, that it was made without recording
+        mine, theirs = (outcome(name, lambda t, options=options: program(t, *options)) for name in ("engine", "torch"))
+        assert mine == theirs, options
 
 
 @pytest.mark.parametrize("name", ["engine", "torch"])

@@ -10,10 +10,9 @@ from ..arrays.dtypes import differentiable
 from ..arrays.warn import warn
 from ..core import errors
 from ..core.backward import own
-from ..core.graph import CONSTANT, AccumulateGrad, Node, Output, clock, mode, node_class
+from ..core.graph import CONSTANT, AccumulateGrad, Node, Output, clock, mode
 from ..core.linear import cast, reshape, sum_to
 from ..core.observers import notify
-from ..core.record import record
 from ..core.tensor import Tensor
 from ..core.versions import check_saved, wrote
 from ..core.views import rebase_history
@@ -33,10 +32,12 @@ class FunctionCtx:
 
     needs_input_grad: tuple = ()  # for each argument, whether its gradient is wanted
     materialize_grads = True
+    _materialize_non_diff_grads = True  # for results marked as not differentiable too
     to_save: tuple = ()
     dirty_tensors: tuple = ()
     non_differentiable: tuple = ()
     _saved: tuple | None = ()
+    _cleared = False  # it was read once, by a Function that keeps it no longer
     _call: tuple | None = None  # while tangents are given: the arguments and the results
 
     def save_for_backward(self, *tensors):
@@ -68,8 +69,11 @@ class FunctionCtx:
     def saved_tensors(self):
         """What ``save_for_backward`` kept.  RuntimeError after it was freed, or if it was overwritten in place."""
         if self._saved is None:
-            raise RuntimeError(errors.FREED)
-        return tuple([self._unpacked(s) for s in self._saved])
+            raise RuntimeError(errors.FREED if not self._cleared else messages.SAVED_ONCE)
+        found = tuple([self._unpacked(s) for s in self._saved])
+        if self._forward_cls.clear_saved_tensors_on_access:
+            self._saved, self._cleared = None, True
+        return found
 
     def _unpacked(self, saved):
         if saved is None:
@@ -159,7 +163,11 @@ class CustomNode(Node):
 
     def vjp(self, g, saved, parents):
         ctx, function = self.ctx, self.ctx._forward_cls
-        grads = [r and materialized(g.get(i), r, ctx.materialize_grads) for i, r in enumerate(ctx._results)]
+        without = () if ctx._materialize_non_diff_grads else ctx._plain
+        grads = [
+            r and materialized(g.get(i), r, ctx.materialize_grads and i not in without)
+            for i, r in enumerate(ctx._results)
+        ]
         returned = as_results(function._backward()(ctx, *grads))
         n = len(ctx._inputs)
         if len(returned) > n and all(x is None for x in returned[n:]):
@@ -304,6 +312,7 @@ class Function:
 
     vjp = backward
     generate_vmap_rule = False
+    clear_saved_tensors_on_access = False  # whether ``saved_tensors`` may be read once, and lets go what it gives
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
@@ -408,6 +417,8 @@ def check_dirty(ctx, args, results, recorded):
         if t.is_leaf and t.requires_grad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         if not is_one_of(t, args):
+            if t._base is not None:
+                raise RuntimeError(messages.DIRTY_NOT_AN_INPUT)
             warn(messages.DIRTY_NOT_AN_INPUT)
 
 
@@ -436,7 +447,8 @@ def record_call(ctx, parents, args, results):
                 r.creation_meta = None  # its tangent may be written with it
             elif r._base is not None and len(results) - len(ctx._plain) > 1:
                 r.creation_meta = "several"
-    numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]}
+    numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]
+               or i not in ctx._plain and is_one_of(r, ctx.dirty_tensors)}  # fmt: skip
     if any(t is not None and t.inference for t in ctx.to_save):
         raise RuntimeError(messages.INFERENCE)
     ctx._saved = tuple([  # a result is kept as its array, for the Tensor would keep the node that keeps it
@@ -465,21 +477,24 @@ def once_differentiable(backward):
             mode.enabled = recording
         if not recording or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return returned
-        ends = tuple(None if x is None else refusing(x) for x in as_results(returned))
+        ends = refusing(as_results(returned))
         return ends if isinstance(returned, tuple) else ends[0]
 
     return unrecorded
 
 
-def refusing(x):
-    """The tensor as the result of an operation without a derivative, of a leaf that nobody else knows."""
-    return record(DelayedError, x.array, (Tensor(x.array).requires_grad_(),))
+def refusing(tensors):
+    """Tensors as the results of one operation without a derivative, of leaves that nobody else knows."""
+    leaves = [None if x is None else Tensor(x.array).requires_grad_() for x in tensors]
+    node = DelayedError(tuple([None if leaf is None else leaf.node for leaf in leaves]), ())
+    node.outputs = len(leaves)
+    return tuple([x if x is None else Tensor(x.array, Output(node, i)) for i, x in enumerate(tensors)])
 
 
-def twice(g):
+def twice(self, g, saved, parents):
     raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 
-DelayedError = node_class("Error", twice)
+DelayedError = type("Error", (Node,), {"__module__": "builtins", "vjp": twice})
 
 __dir__ = public("autograd.function", globals())

@@ -63,6 +63,7 @@ PACK_HOOK_WRITES = "A saved tensor pack hook is modifying its input in place. Te
 RECORDED_AT = "Traceback of forward call that caused the error:\n"
 SAVED_FOR_FORWARD = "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
 SAVED_NO_TENSOR = "save_for_backward can only save variables, but argument {} is of type {}"
+SAVED_ONCE = "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the autograd.Function. Either access saved_tensors only once, or set clear_saved_tensors_on_access=False."
 STRATEGY = 'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
 STRICT_AND_VECTORIZED = "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set `strict=False` or `vectorize=False`."
 STRIDE_0 = "The {}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."

@@ -765,3 +765,104 @@ def test_an_input_without_a_tangent_has_one_of_zeros_in_jvp(t, materialize):
         out = Product.apply(x, t.ones(2), 7)
         assert t.autograd.forward_ad.unpack_dual(out).tangent.tolist() == [3.0, 3.0]
     assert seen == [([0.0, 0.0] if materialize else None, None)]
+
+
+def test_what_is_once_differentiable_ends_in_one_node(t):
+    once = t.autograd.function.once_differentiable
+    x, y = leaf(t, 1.0), leaf(t, 2.0)
+    F = function(t, lambda ctx, x, n, y: x * y, once(lambda ctx, g: (g * 2, None, g * 3)))
+    go = t.ones(1, requires_grad=True)
+    (gx, gy) = t.autograd.grad(F.apply(x, 2, y), (x, y), go, create_graph=True)
+    assert gx.grad_fn is gy.grad_fn and (gx.output_nr, gy.output_nr) == (0, 2)
+    assert gx.grad_fn.name() == "torch::autograd::Error"
+    assert [node and type(node).__name__ for node, _ in gx.grad_fn.next_functions] == [
+        "AccumulateGrad", None, "AccumulateGrad",
+    ]  # fmt: skip
+    with pytest.raises(RuntimeError, match="marked with @once_differentiable"):
+        gx.sum().backward()
+
+
+@pytest.mark.parametrize("materialize", [True, False])
+@pytest.mark.parametrize("non_diff", [True, False])
+def test_zeros_for_results_that_are_not_differentiable_may_be_left_out(t, materialize, non_diff):
+    seen = []
+
+    def forward(ctx, x):
+        a, b, c = x * 1, x * 2, x > 0
+        ctx.mark_non_differentiable(b)
+        ctx.set_materialize_grads(materialize)
+        ctx._materialize_non_diff_grads = non_diff
+        return a, b, c, x * 3
+
+    def backward(ctx, *gs):
+        seen.extend([g is None for g in gs])
+        return gs[0]
+
+    function(t, forward, backward).apply(leaf(t, 1.0))[0].backward()
+    assert seen == [False, not (materialize and non_diff), not (materialize and non_diff), not materialize]
+
+
+def test_saved_tensors_that_are_let_go_as_they_are_read(t):
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        alive = weakref.ref(x)
+        del x
+        assert alive() is None
+        if twice:
+            _ = ctx.saved_tensors
+        return g * 2
+
+    F = function(t, forward, backward)
+    assert F.clear_saved_tensors_on_access is False
+    F.clear_saved_tensors_on_access = True
+    x = leaf(t, 1.0)
+    for twice in (False, True):
+        y = F.apply(x * 1)
+        if twice:
+            with pytest.raises(RuntimeError, match="can only be accessed once when clear_saved_tensors_on_access=True"):
+                y.backward()
+        else:
+            y.backward()
+    assert x.grad.tolist() == [2.0]
+
+
+def test_a_view_that_forward_has_written_may_be_saved_without_a_cycle(t):
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x.mul_(3)
+
+    def backward(ctx, g):
+        return g * 3 * ctx.saved_tensors[0]
+
+    F = function(t, forward, backward)
+    x = leaf(t, 2.0)
+    y = (x * 1).view_as(x)
+    F.apply(y).backward()
+    assert x.grad.tolist() == [18.0]
+    gc.disable()
+    try:
+        y = (x * 1).view_as(x)
+        alive = weakref.ref(F.apply(y))
+        del y
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("view", [True, False])
+def test_what_is_no_argument_is_marked_dirty(t, view):
+    def forward(ctx, x):
+        y = (x * 1).view_as(x) if view else x * 1
+        ctx.mark_dirty(y)
+        return y
+
+    F = function(t, forward, lambda ctx, g: g)
+    with pytest.raises(RuntimeError) if view else pytest.warns(UserWarning) as seen:
+        F.apply(leaf(t, 1.0) * 1)
+    words = str(seen.value) if view else str(seen[0].message)
+    assert words.startswith("ctx.mark_dirty() received a tensor that was not an input.")

@@ -1,5 +1,6 @@
 """Anomaly detection: finds the operation whose gradient fails, or is nan, and the line that recorded it."""
 
+import sys
 import traceback
 from types import SimpleNamespace
 
@@ -97,11 +98,19 @@ def tell_where(node):
     while node is not None:
         call = vars(node).get("call")
         if call is None:
-            warn(messages.DETECTED.format(node.name()) + messages.NOT_RECORDED)
+            say(messages.DETECTED.format(node.name()) + messages.NOT_RECORDED)
         else:
-            warn(detected.format(node.name()) + recorded_at + "".join(traceback.format_list(call)))
+            say(detected.format(node.name()) + recorded_at + "".join(traceback.format_list(call)))
         node = vars(node).get("induced_by")
         detected, recorded_at = messages.INDUCED, messages.INDUCED_AT
+
+
+def say(words):
+    """Warn; where warnings are errors it must not stand in place of the one that it tells of, and is printed."""
+    try:
+        warn(words)
+    except Warning as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
 
 
 def remember_call(node):

@@ -14,6 +14,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any: ...
     backward: Callable[..., Any]
+    clear_saved_tensors_on_access: _bool
     forward: Callable[..., Any]
     generate_vmap_rule: _bool
     jvp: Callable[..., Any]

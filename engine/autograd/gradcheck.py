@@ -12,7 +12,7 @@ from ..arrays.devices import cpu, moved
 from ..arrays.dtypes import float64
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
-from ..core.graph import Output, OutputCotangents, node_class
+from ..core.graph import Node, Output, OutputCotangents, node_class
 from ..core.tensor import Tensor
 from ..ops.shape import stack
 from . import messages
@@ -264,7 +264,18 @@ def undefined_gradient(output):
 
 
 NoCotangent = node_class("UndefinedGradBackward", lambda g: OutputCotangents())
-UndefinedGrad = node_class("UndefinedGradBackward", lambda g: None)
+
+
+class UndefinedGrad(Node):
+    """Passes on no gradient: the hooks of the node behind see None, and it gives none."""
+
+    __module__ = "builtins"
+    name = lambda self: "UndefinedGradBackward"  # noqa: E731
+
+    def vjp(self, g, saved, parents):
+        for hook in self.parents[0].hooks:
+            hook(None)
+        return (None,)
 
 
 def there(x, t):

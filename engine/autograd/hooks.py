@@ -306,6 +306,8 @@ class Pass:
         self.roots, self.wanted = roots, wanted
         self.held: dict = {}  # what arrived at leaves with hooks, until it is complete
         self.notes: dict = {}  # what hooks remember until its end
+        self.waiting: dict = {}  # how many edges into leaves with hooks are still to come
+        self.steps = 0  # how many visits have held something back
 
     @cached_property
     def nodes(self):
@@ -317,19 +319,23 @@ def attach_hooks(visit, roots, wanted):
     """The visit of a pass in a program that has hooks; None where there are none."""
     if not hooked and not hooked_leaves:
         return None
-    waiting = edges_into_hooked(roots) if hooked_leaves and wanted is None else {}
-    found = (not roots and thread.this_pass()) or Pass(roots, wanted)  # the steps inside of a node are no pass
-    thread.this_pass = this = ref(found)
+    found = not roots and thread.this_pass()  # the steps inside of a node are no pass
+    if not found:
+        found = Pass(roots, wanted)
+        found.waiting = edges_into_hooked(roots) if hooked_leaves and wanted is None else {}
+    waiting, this = found.waiting, ref(found)
+    thread.this_pass = this
 
     def visit_with_hooks(node, g, parents):
-        thread.this_pass = this
+        thread.this_pass, before = this, found.steps
         g = run_tensor_hooks(node, g)
         if node.pre_hooks or node.post_hooks:
             cotangents = with_node_hooks(visit, node, g, parents)
         else:
             cotangents = visit(node, g, parents)
         thread.this_pass = this
-        if waiting and not waiting.keys().isdisjoint(parents):
+        if waiting and found.steps == before and not waiting.keys().isdisjoint(parents):  # else the steps inside have
+            found.steps += 1
             return withheld(g, parents, cotangents, waiting, found.held)
         return cotangents
 

@@ -1,5 +1,7 @@
 """Anomaly detection in backward passes of backward passes: which nodes it names, and what it takes for an anomaly."""
 
+import warnings
+
 import pytest
 from against_torch import outcome
 
@@ -198,3 +200,16 @@ def test_anomalies_are_told_as_in_pytorch(program):
     ]
     traced = [words for words in my_words if "Traceback" in words]
     assert all(words.count(__file__) for words in traced)
+
+
+@pytest.mark.parametrize("name", ["engine", "torch"])
+def test_where_warnings_are_errors_the_error_itself_is_raised(name, capsys):
+    t = pytest.importorskip(name)
+    with t.autograd.set_detect_anomaly(True), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            x = leaf(t) + 1
+            y = x**2
+            x += 1
+            y.sum().backward()
+    assert "Error detected in PowBackward0." in capsys.readouterr().err

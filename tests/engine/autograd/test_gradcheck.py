@@ -157,7 +157,25 @@ def total(*gs):
     return sum(there) if there else None
 
 
+def hooked(hook):
+    def f(x):
+        y = x.clone()
+        y.register_hook(hook)
+        return y
+
+    return f
+
+
+def refuse_none(g):
+    if g is None:
+        raise RuntimeError("undefined")
+
+
 FUNCTIONS = {
+    "a hook that sees undefined": lambda t: hooked(lambda g: None),
+    "a hook that refuses undefined": lambda t: hooked(refuse_none),
+    "a hook that fails for undefined": lambda t: hooked(lambda g: g * 1),
+    "a hook that gives another": lambda t: hooked(lambda g: g * 2),
     "undefined handled": lambda t: given(t, lambda t, g: total(g)),
     "undefined not handled": lambda t: given(t, lambda t, g: g * 2),
     "undefined is no tensor": lambda t: given(t, lambda t, g: 0 if g is None else g * 2),

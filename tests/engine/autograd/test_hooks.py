@@ -83,6 +83,27 @@ def nobody_else_has_the_leaf(t, place):
     return log
 
 
+def of_all_nodes(t, layers, full):
+    """The order of all hooks of a chain of linear layers, whose nodes do in one step what PyTorch shows as several."""
+    log: list = []
+    net = t.nn.Sequential(*[t.nn.Linear(2, 2) for _ in range(layers)])
+    x = t.ones(2, 2, requires_grad=True)
+    if full:
+        net[0].register_full_backward_hook(lambda *seen: log.append("module"))
+    loss = net(x).sum()
+    todo = [loss.grad_fn]
+    for i, node in enumerate(todo):
+        todo += [n for n, _ in node.next_functions if n is not None]
+        name = f"{node.name()} {i}"
+        node.register_prehook(lambda g, name=name: log.append(name + " before"))
+        node.register_hook(lambda g, h, name=name: log.append(name + " after"))
+    for name, leaf in [("x", x), *net.named_parameters()]:
+        leaf.register_hook(lambda g, name=name: log.append(name))
+        leaf.register_post_accumulate_grad_hook(lambda leaf, name=name: log.append(name + " done"))
+    loss.backward()
+    return log
+
+
 def to_inputs(t, asked, backward):
     """Which hooks run, and on what, in passes to results and leaves."""
     log: list = []
@@ -227,6 +248,7 @@ PROGRAMS = [
     *((removed_inside, *options) for options in product(PLACES, range(3))),
     *((program, place) for program in (added_inside, the_same_hook_twice) for place in PLACES),
     *((nobody_else_has_the_leaf, place) for place in PLACES),
+    *((of_all_nodes, *options) for options in product((1, 2, 3), (False, True))),
     *((to_inputs, *options) for options in product(("a", "b", "c", "ab", "bc", "ac"), (False, True))),
     *((nodes_are_called_with_their_number_of_gradients, n) for n in range(3)),
     (retained_among_hooks,), (an_inner_result_is_run_too,), (a_frozen_leaf_keeps_its_hooks,), (a_prehook_gives_none,),

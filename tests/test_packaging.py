@@ -56,6 +56,20 @@ def test_every_extra_has_a_lock_and_every_lock_is_a_file():
     assert {path.stem for path in (ROOT / "requirements").glob("*.txt")} == set(LOCKS)
 
 
+def brought(extra: str) -> set[str]:
+    """What `pip install "undertorch[extra]"` asks for, with the extras that an extra names."""
+    found = set(PROJECT["dependencies"])
+    for text in PROJECT["optional-dependencies"][extra]:
+        inner = Requirement(text)
+        found |= set[str]().union(*map(brought, inner.extras)) if inner.name == PROJECT["name"] else {text}
+    return found
+
+
+@pytest.mark.parametrize("extra", ["course", "validate"])
+def test_the_one_extra_that_readers_are_told_brings_all_that_its_commands_need(extra):
+    assert brought(extra) == set(requirements(extra))
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_holds_pins_with_hashes_and_nothing_else(lock):
     lines = lock_file(lock).read_text(encoding="utf-8").splitlines()

@@ -99,7 +99,8 @@ def missing(lock: str) -> list[str]:
 
 def requirements(lock: str) -> list[str]:
     """What pyproject.toml asks for: the engine's dependencies and those of the lock's extras."""
-    return project()["dependencies"] + [text for extra in LOCKS[lock] for text in extras()[extra]]
+    asked = project()["dependencies"] + [text for extra in LOCKS[lock] for text in extras()[extra]]
+    return [text for text in asked if not text.startswith("undertorch[")]  # an extra in an extra: the lock names both
 
 
 def extras() -> dict[str, list[str]]:

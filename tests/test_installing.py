@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from course.authoring import new
 from course.base import environment, notebooks
 from course.base.notebooks import ROOT
-from course.commands import cli
+from course.commands import cli, testing
+from course.commands import site as commands_site
 from course.commands.lab import FIRST_LESSON
 from course.judging import exercises
 from course.process import judged
@@ -171,6 +173,21 @@ def test_without_a_folder_a_command_works_or_says_what_to_do(monkeypatch, capsys
     assert cli.main(["written", "05"]) in (0, 1)
     with pytest.raises(environment.Problem, match=r'pip install "undertorch\[validate\]"'):
         environment.ensure("validate", ["validate", "."])
+
+
+def test_what_pip_has_installed_says_what_only_the_repository_has(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(commands_site, "ROOT", tmp_path)
+    with pytest.raises(environment.Problem, match="get it by `git clone`"):
+        commands_site.main(["--build"])
+    assert new.main(["lesson", "optics"], tmp_path) == 0
+    said = capsys.readouterr().out
+    assert "build 00 00\n" in said or "build 00\n" in said
+    assert "update.py" not in said and "--changed" not in said
+    monkeypatch.setattr(testing, "ROOT", tmp_path)
+    asked = []
+    monkeypatch.setattr("course.authoring.validation.main", asked.append)
+    testing.main([])
+    assert asked[0][:2] == ["--only", "outputs"]  # whatever lies beside the lessons
 
 
 def test_of_what_is_installed_a_submission_reads_all_but_the_course(tmp_path):

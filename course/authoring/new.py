@@ -16,11 +16,13 @@ TEMPLATE = Path(__file__).parent / "template"
 NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 NEXT = """\
 course/lessons/$folder/ builds and runs as it is. Put your own lesson in its place, wherever it says TODO. Then
-  python docs/update.py        names it in the README, in lesson 00 and in docs/
-  $command build $build
+$names  $command build $build
                                makes its notebooks, and the links to it
   $command build --check
                                tells where TODO still stands, and what is out of step
+"""
+NAMED = "  python docs/update.py        names it in the README, in lesson 00 and in docs/\n"
+TESTED = """\
   $command test --changed
                                tells what it still lacks: three exercises, its minutes, a week in docs/syllabus.md
 """
@@ -34,7 +36,9 @@ def main(argv: list[str], root: Path = HOME) -> int:
     parser.add_argument("what", choices=["lesson"])
     parser.add_argument("name", metavar="NAME", help="of its folder, such as optics or ray_optics")
     names = begin(parser.parse_args(argv).name, root)
-    print(Template(NEXT).substitute(names, command=COMMAND), end="")
+    clone = (root / "tests/conftest.py").is_file()  # what pip installs has neither the README nor the tests
+    says = Template(NEXT + TESTED * clone)
+    print(says.substitute(names, command=COMMAND, names=NAMED * clone), end="")
     return 0
 
 

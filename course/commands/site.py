@@ -18,6 +18,8 @@ TARGET = Path("build/site")
 def main(argv: list[str]) -> int:
     """Make the site, and show it until Ctrl-C; 1 where Sphinx warns of something. Raises Problem."""
     options = parse(argv)
+    if not (ROOT / "README.md").is_file():
+        raise Problem("The site is made of the course's repository, which this copy is not: get it by `git clone`.")
     ensure("site", ["site", *argv])
     from course.authoring.site import build
 

@@ -108,7 +108,7 @@ def lessons_alone(argv: list[str]) -> int:
 
     left_out = set() if has_workers() else {ROOT / name for name in with_workers()}
     lessons = [str(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb")) if path not in left_out]
-    return validation.main(["--sanitize-with", str(ROOT / SANITIZE), *lessons])
+    return validation.main(["--only", "outputs", "--sanitize-with", str(ROOT / SANITIZE), *lessons])
 
 
 def cache(alone: bool) -> Path:

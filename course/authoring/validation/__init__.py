@@ -46,7 +46,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     only = "the tag of cells that the second run leaves out (one-world)"
     parser.add_argument("--first-only", metavar="TAG", default="one-world", help=only)
     parser.add_argument("--jobs", type=_positive, default=2, metavar="N", help="notebooks side by side (2)")
-    parser.add_argument("--sanitize-with", metavar="FILE", help="more masks, in the format of nbval's file")
+    masks = "more masks, in nbval's format (default: what pyproject.toml names, [tool.undertorch.validate])"
+    parser.add_argument("--sanitize-with", metavar="FILE", help=masks)
     what = "print the checks, what is masked, and how pictures are compared"
     parser.add_argument("--rules", action="store_true", help=what)
     parser.add_argument("--update", action="store_true", help="show the differences, then store the new outputs")

@@ -3,6 +3,7 @@
 import argparse
 import glob
 import itertools
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from course.authoring.validation.table import CHECKS, NAMES, NUMBERS, OUT, OUTPU
 from course.authoring.validation.worlds import WORLDS, read_line
 from course.base.environment import Problem
 from course.base.files import write_atomically
+
+PROJECT = "pyproject.toml"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -63,8 +66,22 @@ def how_of(options: argparse.Namespace) -> How:
     asked = [NUMBERS] * options.texts + [EXERCISES] * options.exercises
     usual = [name for name in names if name not in (NUMBERS, EXERCISES)]
     checks = frozenset([*(only or usual), *asked]) - frozenset(skip)
-    kernels, masks = tuple(options.kernel or [None]), read(options.sanitize_with)
+    kernels, masks = tuple(options.kernel or [None]), read(options.sanitize_with or configured(options.path))
     return How(options.timeout, kernels, masks, checks, also, options.first_only)
+
+
+def configured(paths: list[str]) -> str | None:
+    """The file of masks that the project of the notebooks names, in the nearest pyproject.toml. Raises Problem."""
+    place = Path(*paths[:1]).resolve()
+    file = next((folder / PROJECT for folder in (place, *place.parents) if (folder / PROJECT).is_file()), None)
+    if file is None:
+        return None
+    try:
+        settings = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("undertorch", {})
+        given = settings.get("validate", {}).get("sanitize-with")
+        return str(file.parent / given) if given is not None else None
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise Problem(f"The settings in {file} cannot be read: {error}") from None
 
 
 def _store(verdict: Verdict, options: argparse.Namespace) -> None:

@@ -18,14 +18,14 @@ from jupyter_client.connect import LocalPortCache
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course.authoring.validation import main, parse
-from course.base.notebooks import ROOT
+from course.base.notebooks import ROOT, SANITIZE
 
 pytest.importorskip("nbval")
 Image = pytest.importorskip("PIL.Image")
 
 from course.authoring.validation.command import how_of  # noqa: E402  once it is known that nbval is there
 from course.authoring.validation.comparing import differences, same  # noqa: E402
-from course.authoring.validation.masks import MASKS, apply  # noqa: E402
+from course.authoring.validation.masks import MASKS, apply, read  # noqa: E402
 from course.authoring.validation.worlds import read_line, with_line  # noqa: E402
 
 
@@ -480,6 +480,24 @@ def test_a_pattern_stands_for_notebooks_where_no_shell_has_read_it(tmp_path, mon
     assert capsys.readouterr().out.splitlines()[-1] == "No faults: 3 cells of 3 notebooks."
     assert main(["d*.ipynb"]) == 2
     assert "There is no file or folder d*.ipynb." in capsys.readouterr().out
+
+
+def test_the_masks_are_those_that_the_project_of_the_notebooks_names(tmp_path, monkeypatch, capsys):
+    own = how_of(parse([str(ROOT / "notebooks/05_graph.ipynb")])).masks
+    assert own == read(str(ROOT / SANITIZE)) and len(own) > len(MASKS)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    save(tmp_path / "sub/a.ipynb", code("print(2)", text("1\n")))
+    assert main(["sub", "--only", "outputs"]) == 1
+    (tmp_path / "masks.cfg").write_text("[digits]\nregex: \\d\nreplace: N\n")
+    (tmp_path / "pyproject.toml").write_text('[tool.undertorch.validate]\nsanitize-with = "masks.cfg"\n')
+    assert main(["sub", "--only", "outputs"]) == 0
+    (tmp_path / "none.cfg").write_text("[x]\nregex: x\nreplace: x\n")
+    assert main(["sub", "--only", "outputs", "--sanitize-with", "none.cfg"]) == 1  # what is said goes before
+    for wrong in ("[tool.undertorch.validate]\nsanitize-with = 1\n", "[tool\n", "tool = 1\n"):
+        (tmp_path / "pyproject.toml").write_text(wrong)
+        assert main(["sub", "--only", "outputs"]) == 2
+        assert "pyproject.toml cannot be read" in capsys.readouterr().out
 
 
 # --- Two worlds

@@ -77,6 +77,9 @@ def main(argv: list[str]) -> int:
         print(f"There is no command {name!r}. {hint}", file=sys.stderr)
         return 2
     command = COMMANDS[name]
+    # nbformat imports jsonschema, which takes it where it is there: a grammar of addresses, for which no notebook's
+    # schema asks, and a second and more to make.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     try:
         if INSTALLED and command.folder and not {"-h", "--help"} & set(rest):
             raise Problem("Here is no folder of the course. `undertorch lab` makes one, ./undertorch: go on in it.")

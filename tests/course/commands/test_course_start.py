@@ -80,6 +80,13 @@ def test_help_needs_nothing_installed(command):
     assert "-m course" in done.stdout
 
 
+def test_a_command_that_reads_notebooks_makes_no_grammar_of_addresses():
+    code = "import sys; from course.commands import cli; cli.main(['minutes', '--help'])"
+    loaded = "import nbformat; nbformat.validate(nbformat.v4.new_notebook()); print('lark' in sys.modules)"
+    done = run(sys.executable, "-c", f"try:\n    {code}\nexcept SystemExit:\n    pass\n{loaded}")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "False"), done.stderr
+
+
 def test_help_names_every_command():
     assert all(re.search(rf"^  {name} +\w", cli.help_text(), re.MULTILINE) for name in cli.COMMANDS)
 

@@ -20,7 +20,12 @@ def failures(nb):
             for o in cell.outputs if o.output_type == "error"]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    # The capstone trains for a minute.
+    [pytest.param(p, marks=[pytest.mark.slow] * (p.stem == "22_capstone")) for p in LESSONS],
+    ids=lambda path: path.stem,
+)
 def test_a_lesson_about_devices_runs_on_a_gpu(path):
     stored = nbformat.read(path, as_version=4)
     again = nbformat.from_dict(stored)

@@ -379,17 +379,19 @@ WITH_GPU = [
 ]
 
 
-@pytest.mark.parametrize("file", WITH_GPU)
-def test_what_is_written_for_cupy_runs_with_numpy_under_its_names(file):
+@pytest.mark.parametrize(
+    ("files", "chosen"), [(WITH_GPU, "not slow"), pytest.param(WITH_GPU[3:4], "slow", marks=pytest.mark.slow)]
+)
+def test_what_is_written_for_cupy_runs_with_numpy_under_its_names(files, chosen):
     """The tests that need a GPU, but for first derivatives, with ``stand_in_cupy`` in place of CuPy."""
-    command = f"-m pytest -q -p stand_in_cupy -p no:cacheprovider -m gpu tests/{file}".split()
+    command = [sys.executable, *"-m pytest -v --color=no -p stand_in_cupy -p no:cacheprovider -m".split()]
+    command += [f"gpu and {chosen}", *(f"tests/{file}" for file in files)]
     command += ["-k", "(not row or second) and not functions_made"]  # second derivatives take in the first
     path = {"PYTHONPATH": str(ROOT / "tests")}
-    done = subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, cwd=ROOT, env=environment() | path
-    )
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment() | path)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert " passed" in done.stdout
+    passed = {line.partition("::")[0] for line in done.stdout.splitlines() if " PASSED" in line}
+    assert passed == {f"tests/{file}" for file in files}
 
 
 def environment():

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from drawn import numbers, some_of
 from test_rules import CASES, inputs, run, weights
 
 import engine
@@ -65,11 +66,6 @@ def captured(function, *args):
 
 def affine(x, w):
     return (x @ w).tanh() * SCALE
-
-
-def numbers(*shape, seed=0, dtype="float32", grad=False):
-    rng = np.random.default_rng(seed)
-    return engine.tensor(rng.uniform(-1, 1, shape).astype(dtype)).requires_grad_(grad)
 
 
 # ---- guards
@@ -696,7 +692,7 @@ def random_function(seed):
 
 
 @pytest.mark.parametrize("size", [7, 190])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", some_of(40))
 def test_random_functions(seed, size):
     f = random_function(seed)
     compiled = engine.compile(f, fullgraph=True)

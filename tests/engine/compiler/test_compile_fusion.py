@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from drawn import numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,11 +18,6 @@ from engine.nn import functional as F
 pytestmark = pytest.mark.usefixtures("generator")
 
 planning, fuse, generate = (importlib.import_module(f"engine.compiler.{name}") for name in ("plan", "fuse", "generate"))
-
-
-def numbers(*shape, seed=0, dtype="float32", grad=False):
-    rng = np.random.default_rng(seed)
-    return engine.tensor(rng.uniform(-1, 1, shape).astype(dtype)).requires_grad_(grad)
 
 
 def captured(function, *args):
@@ -106,8 +102,9 @@ def tiny(monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_random_expressions_with_broadcasting_and_reductions(tiny, threads):
-    @settings(max_examples=100)
+@pytest.mark.parametrize("examples", [30, pytest.param(100, marks=pytest.mark.slow)])
+def test_random_expressions_with_broadcasting_and_reductions(tiny, threads, examples):
+    @settings(max_examples=examples)
     @given(programs(), st.integers(0, 1000))
     def check(program, seed):
         shapes, _ = program

@@ -8,6 +8,7 @@ import types
 
 import numpy as np
 import pytest
+from drawn import numbers, some_of
 
 import engine
 from engine import nn
@@ -15,11 +16,6 @@ from engine.compiler import GraphBreak, explain
 from engine.nn import functional as F
 
 pytestmark = pytest.mark.usefixtures("generator")
-
-
-def numbers(*shape, seed=0, dtype="float32", grad=False):
-    rng = np.random.default_rng(seed)
-    return engine.tensor(rng.uniform(-1, 1, shape).astype(dtype)).requires_grad_(grad)
 
 
 def captured(function, **options):
@@ -1727,7 +1723,7 @@ def ran(function, n, seed):
     return arrays, facts, None if w.grad is None else w.grad.numpy()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", some_of(60))
 def test_programs_made_at_random(seed):
     f = program(seed)
     compiled = engine.compile(f)

@@ -96,7 +96,10 @@ def inputs(dtype, count=100_000):
     return np.concatenate([x.astype(dtype) for x in (bits, near_one, near_zero, *spread, edges, -edges)])
 
 
-@pytest.mark.parametrize("flags", [LOOP["fastmath"], True], ids=["the compiler's", "fast"])
+@pytest.mark.parametrize(
+    "flags",
+    [pytest.param(LOOP["fastmath"], id="the compiler's"), pytest.param(True, id="fast", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("name", OF_ONE)
 def test_float32_is_within_2_ulp_whatever_the_flags_of_the_loop(name, flags):
     x = inputs(np.float32)

@@ -6,6 +6,7 @@ import weakref
 from pathlib import Path
 
 import pytest
+from drawn import some_of
 
 import engine
 from course.base.notebooks import ROOT
@@ -106,7 +107,9 @@ def test_the_whole_of_8192_does_not_fit_and_each_of_the_three_ways_does():
     assert fitting == {"whole": False, "in_parts": True, "with_checkpoints": True, "in_16_bits": True}
 
 
-@pytest.mark.parametrize("first", [in_parts, with_checkpoints, in_16_bits])
+@pytest.mark.parametrize(
+    "first", [in_parts, *(pytest.param(way, marks=pytest.mark.slow) for way in (with_checkpoints, in_16_bits))]
+)
 def test_that_does_not_depend_on_what_was_in_the_cache_before(first):
     training = Training()
     sim.empty_cache()
@@ -120,7 +123,7 @@ def test_of_groups_of_layers_four_alone_fit():
     assert [layers for layers in (1, 2, 4, 8, 16) if training.fits(8192, with_checkpoints, layers=layers)] == [4]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some_of(3, quick=1))
 def test_parts_and_checkpoints_give_the_gradient_of_the_whole_and_16_bits_nearly(seed):
     gradients = []
     for way in (whole, in_parts, with_checkpoints, in_16_bits):

@@ -184,6 +184,7 @@ OTHERWISE = (
 )
 
 
+@pytest.mark.slow  # that they are made of the signatures is asked above
 def test_names_arguments_and_defaults_in_stubs_are_those_at_run_time():
     """By mypy's own comparison of stubs with modules."""
     options = ["--concise", "--ignore-missing-stub", "--mypy-config-file=pyproject.toml"]

@@ -1,7 +1,9 @@
 """Lesson 19, living with a compiler: the exercises' trials, oracles, usual mistakes and hints."""
 
+import numpy as np
+
 import engine
-from course.judging.exercises import Exercise
+from course.judging.exercises import Exercise, Property
 from engine.compiler import explain
 
 # 19.2
@@ -59,6 +61,10 @@ def all_at_once(compiled, x, steps):
     return list(compiled(x, 1 / engine.arange(1.0, steps + 1).reshape(-1, 1)))
 
 
+def first_as_a_number(compiled, x, steps):
+    return [compiled(x, 1.0), *calling(lambda step: engine.tensor(1 / step), start=2)(compiled, x, steps - 1)]
+
+
 def run(compiled, x, steps):
     return [compiled(x, factor) for factor in 1 / engine.arange(1.0, steps + 1)]
 
@@ -71,10 +77,9 @@ def in_one_graph(shortened, values, most):
     x = engine.tensor(values, requires_grad=True)
     result = shortened(x, most)
     found = {"the result": result, "graph breaks": explain(shortened)(x, most).graph_break_count}
-    if x.detach().abs().max() > 0:  # at 0 the largest number has no slope of its own
-        learns = isinstance(result, engine.Tensor) and result.requires_grad
-        weights = 1 + engine.arange(x.numel()).reshape(x.shape)
-        found["the gradient at x"] = engine.autograd.grad((result * weights).sum(), x)[0] if learns else "none arrives"
+    learns = isinstance(result, engine.Tensor) and result.requires_grad
+    weights = 1 + engine.arange(x.numel()).reshape(x.shape)
+    found["the gradient at x"] = engine.autograd.grad((result * weights).sum(), x)[0] if learns else "none arrives"
     return found
 
 
@@ -83,7 +88,7 @@ def short_trial(shortened):
     yield f"x = [1, -4], most = 2: {what}", in_one_graph, shortened, [1.0, -4.0], 2.0
     yield "x = [1, -4, 3], most = 2", in_one_graph, shortened, [1.0, -4.0, 3.0], 2.0
     yield "x = [1, -0.5], most = 2", in_one_graph, shortened, [1.0, -0.5], 2.0
-    yield "x = [0, 0], most = 2: the result, and the number of graph breaks", in_one_graph, shortened, [0.0, 0.0], 2.0
+    yield "x = [0, 0], most = 2", in_one_graph, shortened, [0.0, 0.0], 2.0
 
 
 def short_more(shortened):
@@ -101,6 +106,34 @@ def still_asking(x, most):
     if largest > most:
         x = x * (most / largest)
     return x
+
+
+def limited(size, most_of=lambda most: most):
+    """`shortened`, with another size than the largest number, or another limit; twice, as people divide."""
+    return (
+        lambda x, most: x * (most / size(x).clamp(min=most_of(most))),
+        lambda x, most: x * (most / size(x)).clamp(max=1),
+    )
+
+
+def twice(size, says):
+    """Both ways to limit another size: one that divides safely, and one that does not."""
+    safe, unsafe = limited(size)
+    return (safe, says), (unsafe, says + " And do not divide by what may be 0: clamp before you divide.")
+
+
+def chosen_afterwards(x, most):
+    """Right but for zeros: `where` goes back through the side that it has not chosen, too."""
+    largest = x.abs().max()
+    return engine.where(largest > most, x * (most / largest), x)
+
+
+def by_a_number(x, most):
+    return x * (most / max(x.abs().max().item(), most))
+
+
+def has_nan(gradient):
+    return np.isnan(np.asarray(gradient, dtype=float)).any()
 
 
 def with_a_frozen_factor(x, most):
@@ -225,6 +258,7 @@ EXERCISES = (
         answer=(1, 1, 2, 3, 4, 4),
         wrong=(
             ((1, 2, 3, 4, 5, 6), "Not every call needs a capture. Which of them differ only in what is *in* a tensor?"),
+            ((1, 0, 1, 1, 1, 0), "Those are the captures that each call *makes*. How many are there by then?"),
             ((1, 1, 1, 2, 2, 2), "A plain number is part of the code: 3.0 needs other code than 2.0."),
         ),
         entries={
@@ -299,8 +333,25 @@ EXERCISES = (
                 "You gave all factors in one call. Call it once for each step.",
             ),
             (
+                lambda compiled, x, steps: compiled(x, 1 / engine.arange(1.0, steps + 1)),
+                "You gave the whole row of factors in one call. Call it once for each step, with one of them.",
+            ),
+            (
                 one_more_copy,
                 "`compiled` was never called, so it has no capture. Call it in each step, and compile nothing anew.",
+            ),
+        ),
+        properties=(
+            Property(
+                first_as_a_number,
+                lambda did: did.result["captures"] <= did.expected["captures"],
+                "There are too many captures: in some step the factor is a plain number. Put it into a tensor in every "
+                "step, the first one too.",
+            ),
+            Property(
+                lambda compiled, x, steps: run(compiled, x, steps)[-1],
+                lambda did: len(did.result["the results"]) == len(did.expected["the results"]),
+                "There should be a result for each step, in a list. Append each one, and return the list.",
             ),
         ),
         hints=(
@@ -319,12 +370,20 @@ EXERCISES = (
         wrong=(
             (
                 lambda x, most: x * min(1.0, most / x.abs().max().item()),
-                "A number leaves the notes, by `item()`, `float()` or Python's `min`. Stay with tensors: "
-                "`engine.where`, `clamp`.",
+                "A number leaves the notes, by `item()`, `float()` or Python's `min`. Stay with tensors: `clamp`, "
+                "`engine.maximum`.",
             ),
             (
                 lambda x, most: engine.where(x.abs().max() > most, x / x.abs().max(), x),
                 "The largest number becomes 1. It should become `most`.",
+            ),
+            (
+                lambda x, most: x / x.abs().max().clamp(min=most),
+                "The largest number becomes 1, and small tensors shrink. Multiply by `most` as well.",
+            ),
+            (
+                limited(lambda x: x.abs().max(), lambda most: 1)[0],
+                "The divisor is kept above 1. It should be kept above `most`, so that small tensors stay as they are.",
             ),
             (
                 frozen,
@@ -337,8 +396,8 @@ EXERCISES = (
             ),
             (
                 still_asking,
-                "`item()` is gone, but `if` still asks what is in a tensor. Compute both results, and choose with "
-                "`engine.where`.",
+                "`item()` is gone, but `if` still asks what is in a tensor. Let `clamp` choose: divide by the largest "
+                "number, or by `most` where that is larger.",
             ),
             (
                 lambda x, most: x * (most / x.abs().max()),
@@ -346,16 +405,15 @@ EXERCISES = (
             ),
             (
                 lambda x, most: x * (most / x.abs().max()).clamp(min=1),
-                "The wrong way round: small tensors are made larger, and large ones stay. The factor is 1 *at most*.",
+                "The wrong way round: small tensors are made larger, and large ones stay. The factor is 1 *at "
+                "most*, and so the divisor is `most` at least: `clamp(min=most)`.",
             ),
-            (
-                lambda x, most: x * (most / x.norm()).clamp(max=1),
-                "That limits the length of the whole tensor. Asked for is its largest number, without its sign.",
+            *twice(
+                lambda x: x.norm(),
+                "That limits the length of the whole tensor. Limit its largest number, without its sign.",
             ),
-            (
-                lambda x, most: x * (most / x.abs().mean()).clamp(max=1),
-                "That limits the mean. Asked for is the largest number, without its sign.",
-            ),
+            *twice(lambda x: x.abs().mean(), "That limits the mean. Limit the largest number, without its sign."),
+            *twice(lambda x: x.max(), "Without its sign: -4 is a large number, too. Take `abs()` first."),
             (
                 lambda x, most: x.clamp(min=-most, max=most),
                 "That cuts each number off by itself. Scale the whole tensor by one factor instead.",
@@ -364,16 +422,27 @@ EXERCISES = (
                 lambda x, most: engine.where(x.abs() > most, x * (most / x.abs().max()), x),
                 "Only the numbers that are too large are scaled. The condition is about the largest one, and for all.",
             ),
-            (
-                lambda x, most: engine.where(x.max() > most, x * (most / x.max()), x),
-                "Without its sign: -4 is a large number, too.",
+        ),
+        properties=(
+            Property(
+                by_a_number,
+                lambda did: did.result["graph breaks"] == 0,
+                "The graph still breaks: something asks for a number that is in the tensor (`if`, `item()`, `float()`, "
+                "Python's `min` or `max`). Stay with tensors: `clamp`, `engine.maximum`.",
+            ),
+            Property(
+                chosen_afterwards,
+                lambda did: not has_nan(did.result["the gradient at x"]),
+                "Where every number is 0, the gradient is `nan`: `most / largest` divides by 0, and the way back goes "
+                "through that even where it was not chosen (0 times infinity). Divide by something that is never 0, "
+                "such as `largest.clamp(min=most)`.",
             ),
         ),
         hints=(
             "Which line asks what is in the tensor?",
-            "Leave the question out: compute both results, and let `engine.where` choose. Or let "
-            "`clamp` see to it that the factor is never more than 1.",
-            "return engine.where(largest > most, ..., x)",
+            "Leave the question out. If the divisor is `most` at least, the factor is 1 at most, and small tensors "
+            "stay as they are.",
+            "return x * (most / largest.clamp(...))",
         ),
         understood="What depends on the contents of a tensor is computed, not asked: then one path is enough.",
     ),

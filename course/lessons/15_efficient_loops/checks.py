@@ -139,6 +139,23 @@ def tested(mean_loss, training):
     }
 
 
+def no_longer_than(rounds):
+    """The mode is put back in the loop, or the loop is left, after so many batches."""
+
+    def mean_loss(model, loss_fn, batches):
+        before, total = model.training, 0.0
+        model.eval()
+        with engine.no_grad():
+            for n, (x, y) in enumerate(batches, start=1):
+                total += loss_fn(model(x), y).item()
+                if n == rounds:
+                    return total / len(batches)
+                model.train(before)
+        return total / len(batches)
+
+    return mean_loss
+
+
 def test_trial(mean_loss):
     yield "a model that is not in training", tested, mean_loss, False
     yield "a model that is in training", tested, mean_loss, True
@@ -306,6 +323,10 @@ def one_by_one(model):
     return length
 
 
+def last_of_one_by_one(model):
+    return [nn.utils.clip_grad_norm_([p], 1.0) for p in model.parameters()][-1]
+
+
 def never_cleared(model, loss_fn, optimizer, x, y):
     loss_fn(model(x), y).backward()
     length = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -363,6 +384,29 @@ def halving(where, gamma=0.5, rate=lambda scheduler: scheduler.get_last_lr()[0])
     return run
 
 
+def halved_before_the_batches(model, loss_fn, batches, epochs):
+    """The rate is written down, and then halved before the epoch is run with it."""
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+    seen = []
+    for _ in range(epochs):
+        seen.append(optimizer.param_groups[0]["lr"])
+        optimizer.param_groups[0]["lr"] *= 0.5
+        for x, y in batches:
+            at_once(model, loss_fn, optimizer, x, y)
+    return seen
+
+
+def one_step_an_epoch(model, loss_fn, batches, epochs):
+    seen = []
+    for epoch in range(epochs):
+        seen.append(0.1 * 0.5**epoch)
+        for x, y in batches:
+            model.zero_grad()
+            loss_fn(model(x), y).backward()
+        engine.optim.SGD(model.parameters(), lr=seen[-1]).step()
+    return seen
+
+
 def by_hand_rates(model, loss_fn, batches, epochs):
     seen = []
     for epoch in range(epochs):
@@ -387,6 +431,10 @@ EXERCISES = (
             (
                 epoch_with(lambda total, loss: loss.item(), lambda total, n: total),
                 "That is the last loss. Asked for is the mean of all.",
+            ),
+            (
+                epoch_with(lambda total, loss: loss.item()),
+                "That is the last loss alone, divided by the number of batches. Add each one up: `+=`, in the loop.",
             ),
             (
                 epoch_with(lambda total, loss: total + loss.item(), lambda total, n: total),
@@ -443,6 +491,16 @@ EXERCISES = (
                 "The model is frozen, and stays so: it will never learn again. `with engine.no_grad()` does no harm.",
             ),
             (mean_loss_with(prepare=False), "Without `eval()`, dropout drops during the test."),
+            (
+                no_longer_than(0),
+                "The mode is put back inside the loop, so that the second batch is tested in training mode already. "
+                "Put it back after the loop.",
+            ),
+            (
+                no_longer_than(1),
+                "The function returns after the first batch: `return` stands inside the loop, and what comes after it "
+                "never happens.",
+            ),
         ),
         understood="What you switch you put back, and where nobody goes back no notes are needed.",
         hints=(
@@ -491,7 +549,11 @@ EXERCISES = (
             ),
             (
                 in_parts(lambda part, all, parts: 16 / all),
-                "Right as long as all parts have 16. The last one may be smaller, and then it counts for less.",
+                "Right as long as all parts have 16. The last one may be smaller, and should then count for less.",
+            ),
+            (
+                in_parts(lambda part, all, parts: all / part),
+                "The wrong way round: a part of 16 out of 64 should count for 16 / 64, and counts for 64 / 16.",
             ),
             (at_once, "The right step. But the whole batch goes through the model at once, and that does not fit."),
             (
@@ -533,6 +595,12 @@ EXERCISES = (
                 "You limited each parameter by itself, which changes the direction. It is one length, of all together.",
             ),
             (
+                clipping(("back", "clip", "step"), clip=last_of_one_by_one),
+                "Each parameter is clipped and measured by itself, and the last length is given back. Give all "
+                "parameters to one call: it is one length, of all together.",
+            ),
+            (clipping(("back", "clip")), "No step is taken any more: `optimizer.step()` is missing."),
+            (
                 never_cleared,
                 "Clipped in time. But the gradients of the step before are still in it: `zero_grad()` is gone.",
             ),
@@ -559,6 +627,16 @@ EXERCISES = (
             (
                 halving("before"),
                 "The first epoch is run with half the rate. It begins at 0.1, and is halved *after* each epoch.",
+            ),
+            (
+                halved_before_the_batches,
+                "The rate is written down, and halved before the batches of that epoch come: they are run with half of "
+                "what you report. `scheduler.step()` belongs after them.",
+            ),
+            (
+                one_step_an_epoch,
+                "The rates are right. But `optimizer.step()` has left the inner loop as well: it belongs to each "
+                "batch, and only `scheduler.step()` to the epoch.",
             ),
             (
                 halving("late"),

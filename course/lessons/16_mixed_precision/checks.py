@@ -242,6 +242,28 @@ def scaled_backward(scaler, loss):
     scaler.scale(loss).backward()
 
 
+def unscaled_backward(scaler, loss):
+    """As it came: the scaled loss is made, and nobody takes it."""
+    scaler.scale(loss)
+    loss.backward()
+
+
+def both_backward(scaler, loss):
+    loss.backward(retain_graph=True)
+    scaler.scale(loss).backward()
+
+
+def both_steps(scaler, optimizer):
+    scaler.step(optimizer)
+    optimizer.step()
+
+
+def cleared_late(model, batch, optimizer, scaler):
+    stepping(lambda scaler, loss: (scaled_backward(scaler, loss), optimizer.zero_grad()))(
+        model, batch, optimizer, scaler
+    )
+
+
 def by_itself(model, batch, optimizer, scaler):
     """The oracle: the scale is multiplied in as a tensor, without the scaler's help."""
     x, y = batch
@@ -254,6 +276,10 @@ def by_itself(model, batch, optimizer, scaler):
     scaler.update()
 
 
+def as_list(lengths):
+    return [lengths] if isinstance(lengths, float) else lengths
+
+
 def clipped(train, scale, factors):
     """What it gives, and what it makes of a model and of the scale."""
     model = line()
@@ -261,7 +287,7 @@ def clipped(train, scale, factors):
     scaler = engine.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)
     lengths = [
         round(float(n), 2) if math.isfinite(n) else "not finite"
-        for n in train(model, map(batch, factors), optimizer, scaler)
+        for n in as_list(train(model, map(batch, factors), optimizer, scaler))
     ]
     weights = [round(w, 3) for p in model.parameters() for w in p.flatten().tolist()]
     return {"lengths": lengths, "weights": weights, "scale": scaler.get_scale()}
@@ -377,6 +403,10 @@ def one_step_for_all(model, batches, optimizer, scaler):
     scaler.step(optimizer)
     scaler.update()
     return lengths
+
+
+def the_last_length(model, batches, optimizer, scaler):
+    return clipping()(model, batches, optimizer, scaler)[-1]
 
 
 def no_scaler_step(model, batches, optimizer, scaler):
@@ -616,6 +646,30 @@ EXERCISES = (
                 stepping(scaled_backward, lambda scaler, optimizer: optimizer.step(), update=False),
                 "`optimizer.step()` takes the gradients as they are, with the scale in them.",
             ),
+            (
+                stepping(unscaled_backward),
+                "`scaler.scale(loss)` makes a new loss, and you go back from the old one: call `backward()` on what it "
+                "gives.",
+            ),
+            (
+                stepping(both_backward),
+                "You go back twice, from the loss and from the scaled loss, and both gradients are added up. Go back "
+                "from the scaled one alone.",
+            ),
+            (
+                stepping(scaled_backward, lambda scaler, optimizer: optimizer.step()),
+                "`scaler.update()` looks at what `scaler.step(optimizer)` has found, and there is nothing: call "
+                "`scaler.step(optimizer)` before it, and not `optimizer.step()`.",
+            ),
+            (
+                stepping(scaled_backward, both_steps),
+                "`scaler.step(optimizer)` calls `optimizer.step()` itself. With both there are two steps.",
+            ),
+            (
+                cleared_late,
+                "The gradients are cleared between `backward()` and the step, so there are none to step with. Clear "
+                "them before `backward()`.",
+            ),
             (stepping(scaled_backward, update=False), "`update()` belongs in every round."),
             (
                 stepping(lambda scaler, loss: scaler.scale(scaler.scale(loss)).backward()),
@@ -724,8 +778,19 @@ EXERCISES = (
         ),
         properties=(
             Property(
+                the_last_length,
+                lambda did: (
+                    len(did.result["lengths"]) == len(did.expected["lengths"])
+                    or did.result["weights"] != did.expected["weights"]
+                ),
+                "The steps are right. But there should be a length for each batch, in a list: append each one.",
+            ),
+            Property(
                 one_step_for_all,
-                lambda did: len(did.result["lengths"]) == len(did.expected["lengths"]),
+                lambda did: (
+                    len(did.result["lengths"]) == len(did.expected["lengths"])
+                    or did.result["weights"] == did.expected["weights"]
+                ),
                 "The list should have a length for each batch: all lines of a step belong in every round.",
             ),
             Property(

@@ -575,6 +575,7 @@ EXERCISES = (
             1: (
                 (8, "After `x = y` both names belong to the second tensor. What leads to the first one?"),
                 (12, "There are two tensors, and after `x = y` both names belong to one of them."),
+                (4 * MIB, "Those are bytes. Give MiB: divide by 2**20."),
             ),
             2: (
                 (4, "`clone()` copies: the rows have memory of their own, 4 KiB each, and nothing looks into x's."),
@@ -630,6 +631,10 @@ EXERCISES = (
                 "A frozen parameter has no gradient: it is there itself, and that is all.",
             ),
             (in_mib, "Bytes are asked for, not MiB."),
+            (
+                counted(size=lambda p: p.element_size() * len(p) / p.numel()),
+                "`len(p)` counts the rows of a table. `p.numel()` counts all its numbers.",
+            ),
             (in_bits, "Those are bits. `element_size()` gives bytes already."),
         ),
         understood="Before a night of training, one sum tells whether parameters, gradients and state fit at all.",

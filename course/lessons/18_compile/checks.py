@@ -94,6 +94,11 @@ def from_the_top(program, result):
     return kept
 
 
+def by_first_inputs(program, result):
+    """What leads to the result through the first input of each step alone."""
+    return reached([(name, does, takes[:1]) for name, does, takes in program], result)
+
+
 def up_to(program, result):
     names = [name for name, _, _ in program]
     return program[: names.index(result) + 1]
@@ -132,6 +137,23 @@ def the_later_one(program):
     """Of two that are the same the last one stays."""
     last = {step[1:]: step[0] for step in program}
     return [step for step in program if last[step[1:]] == step[0]]
+
+
+def nothing_left_out(program):
+    """Later steps take the name of the one before them that is the same, and all steps stay."""
+    kept, last, instead = [], {}, {}
+    for name, does, takes in program:
+        now = tuple(instead.get(t, t) for t in takes)
+        instead[name] = last.get((does, now), name)
+        last[does, now] = name
+        kept.append((name, does, now))
+    return kept
+
+
+def and_needed(program):
+    kept = joined(program)
+    taken = {name for _, _, takes in kept for name in takes}
+    return [step for step in kept if step[0] in taken or step is kept[-1]]
 
 
 def joining(key, renamed=True, follow=True):
@@ -246,6 +268,10 @@ def kept_pieces(steps, x, size):
     return engine.cat([through(steps, piece) for piece in x.split(size)]).mean()
 
 
+def overlapping(steps, x, size):
+    return sum(through(steps, x[i : i + size]).sum() for i in range(0, len(x), max(1, size // 2))) / len(x)
+
+
 def every_so_many(steps, x, size):
     return sum(through(steps, x[i::size]).sum() for i in range(size)) / len(x)
 
@@ -317,6 +343,12 @@ EXERCISES = (
                 "Only the result's own step is there. From the first step on, nobody has asked yet for what stands "
                 "*above* the result: go through the program from its end.",
             ),
+            (
+                lambda program, result: [
+                    step for step in program if step[0] in {s[0] for s in by_first_inputs(program, result)}
+                ],
+                "You follow the first thing that a step takes. It may take several, and all of them are needed.",
+            ),
             (up_to, "Those are all steps before the result, whether it needs them or not."),
             (
                 lambda program, result: reached(program, result)[::-1],
@@ -364,6 +396,15 @@ EXERCISES = (
             (
                 the_later_one,
                 "Of two steps that are the same the *earlier* one stays, and the later ones take its name.",
+            ),
+            (
+                nothing_left_out,
+                "The new names are there, but no step has gone. A step that is the same as an earlier one is left out.",
+            ),
+            (
+                and_needed,
+                "You leave out steps that nobody takes as well. That is the pass *needed*; here only what is done "
+                "twice goes.",
             ),
             (joining(lambda does, takes: does), "The same operation with other inputs is another step."),
             (joining(lambda does, takes: takes), "The same inputs with another operation are another step."),
@@ -421,6 +462,10 @@ EXERCISES = (
                 "You divide by `size` for each piece, as if all were full. Add up sums, and divide once, by `len(x)`.",
             ),
             (
+                lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)) / len(x.split(size)),
+                "You divide the sum by the number of *pieces*. Divide by how many numbers there are: `len(x)`.",
+            ),
+            (
                 lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)) / size,
                 "You divide by the size of a piece. How many numbers are there in all?",
             ),
@@ -430,6 +475,15 @@ EXERCISES = (
                 every_so_many,
                 lambda did: not (did.result["a step got more than size numbers"] and is_the_mean(did)),
                 "The mean is right. But a step gets more than `size` numbers at a time.",
+            ),
+            Property(
+                overlapping,
+                lambda did: (
+                    did.result["numbers that went through the steps"]
+                    <= did.expected["numbers that went through the steps"]
+                ),
+                "More numbers go through the steps than there are: the pieces overlap. Go on by a whole piece, "
+                "`range(0, len(x), size)`.",
             ),
             Property(
                 kept_pieces,

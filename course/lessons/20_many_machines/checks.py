@@ -4,7 +4,7 @@ import functools
 
 import engine
 from course.judging import pretend
-from course.judging.exercises import Exercise
+from course.judging.exercises import Exercise, Property
 from engine import nn
 
 # What the learner writes in the lesson: three ways to let all ranks have the sum
@@ -231,6 +231,22 @@ def one_too_many(examples, rank, size):
     return (examples + examples[: each * size - len(examples)])[rank::size]
 
 
+def appended_to(examples, rank, size):
+    while len(examples) % size:
+        examples.append(examples[0])
+    return examples[rank::size]
+
+
+def padded_from_the_end(examples, rank, size):
+    missing = -len(examples) % size
+    return (examples + examples[len(examples) - missing :])[rank::size]
+
+
+def padded_each_by_itself(examples, rank, size):
+    own = examples[rank::size]
+    return own + own[: -(-len(examples) // size) - len(own)]
+
+
 def longer_in_place(examples, rank, size):
     examples += examples[: -len(examples) % size]
     return examples[rank::size]
@@ -320,6 +336,14 @@ def divided_loss(model, batches, dist):
 def divided_by_four(model, batches, dist):
     """The number of the lesson's workers stands in place of the number of ranks."""
     training(by=4)(model, batches, dist)
+
+
+def divided_twice(model, batches, dist):
+    training(by=dist.get_world_size() ** 2)(model, batches, dist)
+
+
+def divided_by_the_rank(model, batches, dist):
+    training(by=dist.get_rank() + 1)(model, batches, dist)
 
 
 def begins_with_the_mean(model, batches, dist):
@@ -428,6 +452,19 @@ def divided_and_not_weighted(gradient, n, dist):
     return gradient / total
 
 
+def what_it_gives(gradient, n, dist):
+    total = dist.all_reduce(gradient * n)
+    count = dist.all_reduce(engine.tensor(float(n)))
+    return total / count
+
+
+def a_plain_number(gradient, n, dist):
+    total = gradient * n
+    dist.all_reduce(total)
+    dist.all_reduce(n)
+    return total / n
+
+
 def stays_away(gradient, n, dist):
     return gradient_of_all(gradient, n, dist) if n else gradient
 
@@ -504,6 +541,34 @@ def straight(parts, link):
         link.swap(parts[to], to, came, source)
         mine += came
     return mine
+
+
+def both_rounds(parts, link):
+    """The whole all-reduce of the lesson, part by part."""
+    scatter(parts, link, first=0)
+    right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
+    for step in range(link.size - 1):
+        give, take = (link.rank + 1 - step) % link.size, (link.rank - step) % link.size
+        link.swap(parts[give], right, parts[take], left)
+    return parts[link.rank]
+
+
+def round_the_other_way(parts, link):
+    right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
+    came = engine.empty_like(parts[0])
+    for step in range(link.size - 1):
+        give = (link.rank - 1 - step) % link.size
+        link.swap(parts[give], left, came, right)
+        parts[(give - 1) % link.size] += came
+    return parts[link.rank]
+
+
+def without_a_circle(parts, link):
+    came = engine.empty_like(parts[0])
+    for step in range(link.size - 1):
+        link.swap(parts[link.rank - step - 1], link.rank + 1, came, link.rank - 1)
+        parts[link.rank - step - 2] += came
+    return parts[link.rank]
 
 
 def handed_on_unadded(parts, link):
@@ -633,10 +698,14 @@ EXERCISES = (
             2: (
                 (8000, "That is one message. Rank 0 sends the sum to each of the others."),
                 (112000, "This counts what rank 0 receives as well."),
+                "Rank 0 sends the sum, 8000 bytes, to each of the 7 others.",
             ),
             3: ((3, "Three steps up. And down?"), "Pairs, fours, eights: three steps up and three down."),
             4: ((48000, "This counts what rank 0 receives as well."), "On the way down rank 0 sends three times."),
-            5: ((7, "Seven steps, and each rank has one part of the sum. A second round hands them on."),),
+            5: (
+                (7, "Seven steps, and each rank has one part of the sum. A second round hands them on."),
+                "Two rounds, and each takes one step fewer than there are ranks.",
+            ),
             6: ((7000, "That is one round. There are two."), "14 messages, each of one of the 8 parts."),
         },
         hints=(
@@ -664,6 +733,22 @@ EXERCISES = (
                 "yours alone. Make a new one: `examples + ...`.",
             ),
             (one_too_many, "Where the number of ranks divides the number of examples, nothing is missing."),
+            (
+                padded_from_the_end,
+                "What is missing is filled from the end of the list. Repeat the *first* ones: `examples[:missing]`.",
+            ),
+            (
+                padded_each_by_itself,
+                "A rank that is short repeats its own first example. Make the *list* longer by its first examples, and "
+                "share that out.",
+            ),
+        ),
+        properties=(
+            Property(
+                appended_to,
+                lambda did: "the list itself has changed" not in did.result,
+                "The list itself is another one afterwards, and not yours alone. Make a new one: `examples + ...`.",
+            ),
         ),
         hints=(
             "How many examples must each rank have, so that all are used and all ranks have as many?",
@@ -691,7 +776,20 @@ EXERCISES = (
                 training(first=False, mean=False),
                 "Two things are wrong still: the first weights differ, and the gradients are a sum, no mean.",
             ),
-            (training(late=True), "The gradients are averaged after `step()`, when it is too late."),
+            (
+                training(late=True),
+                "Each rank steps with its own gradient. Put the mean into `p.grad`, and before `step()`: it comes too "
+                "late, or goes into a tensor that nobody uses.",
+            ),
+            (
+                divided_twice,
+                "You divide twice by the number of ranks: the loss (or the gradient) before `all_reduce`, and the sum "
+                "after it. Once is enough.",
+            ),
+            (
+                divided_by_the_rank,
+                "You divide by `dist.get_rank()`, this rank's number. How *many* there are is `dist.get_world_size()`.",
+            ),
             (training(once=True), "Only the first parameter's gradient is averaged: the biases go ways of their own."),
             (training(together=False), "Each rank divides its own gradient. Nothing has been added up."),
             (
@@ -763,6 +861,15 @@ EXERCISES = (
                 "You divide by the number of examples, but what you add up are means. Times `n`, each is a sum.",
             ),
             (
+                what_it_gives,
+                "`dist.all_reduce` adds up in place and gives nothing back: call it on a line of its own, and go on "
+                "with the tensor.",
+            ),
+            (
+                a_plain_number,
+                "`n` is a plain number, and `all_reduce` adds up tensors: make one of it, `engine.tensor(float(n))`.",
+            ),
+            (
                 stays_away,
                 "A rank without examples does not come to the `all_reduce`, and all others wait for it. It "
                 "comes with zeros.",
@@ -791,8 +898,8 @@ EXERCISES = (
         wrong=(
             (
                 as_in_the_lesson,
-                "You return part `rank`, but with the lesson's first round the part that is finished here "
-                "is `rank + 1`. Begin one part earlier.",
+                "To the part that you return nothing has been added. With the lesson's first round the part that is "
+                "finished here is `rank + 1`: begin one part earlier, and take `size - 1` steps.",
             ),
             (
                 next_ones,
@@ -802,7 +909,32 @@ EXERCISES = (
             (handed_on_unadded, NOT_ADDED),
             (
                 functools.partial(scatter, more=1),
-                "One step too many: a part that has been everywhere is added once more. It takes `size - 1` steps.",
+                "The sums are right. But a rank sends as many parts as there are ranks: a step too many, or all parts "
+                "to one rank. It takes `size - 1` steps, with one part in each.",
+            ),
+            (
+                lambda parts, link: sum(parts),
+                "You add up your own parts, and nothing is sent. Add up part `rank` of *all* ranks.",
+            ),
+            (
+                round_the_other_way,
+                "You give to the left, and count the parts as if they went to the right: then a part is added to "
+                "another one. Change one of the two.",
+            ),
+            (
+                without_a_circle,
+                "After the last rank comes rank 0: `(link.rank + 1) % link.size` closes the circle. So for the parts.",
+            ),
+        ),
+        properties=(
+            Property(
+                both_rounds,
+                lambda did: (
+                    did.result["bytes"] == did.expected["bytes"]
+                    or not all((did.result[one] == did.expected[one]).all() for one in did.expected if one != "bytes")
+                ),
+                "The sums are right. But a rank sends more than `size - 1` parts. The first round of the ring alone is "
+                "enough, with one part a step.",
             ),
         ),
         hints=(

@@ -85,6 +85,19 @@ def without_a_graph(x, kernel, stride):
     return slide(x, kernel, stride).detach()
 
 
+def hanging_over(x, kernel, stride):
+    pieces = [x[at : at + len(kernel)] for at in range(0, len(x), stride)]
+    return engine.stack([(piece * kernel[: len(piece)]).sum() for piece in pieces])
+
+
+def only_to_x(x, kernel, stride):
+    return slide(x, kernel.detach(), stride)
+
+
+def only_to_the_kernel(x, kernel, stride):
+    return slide(x.detach(), kernel, stride)
+
+
 def side_by_side(x, kernel, stride):
     return slide(x, kernel, len(kernel))
 
@@ -133,6 +146,14 @@ def counts(arriving, words, rows):
     return back_to_table(engine.ones_like(arriving), words, rows)
 
 
+def sums_of_rows(arriving, words, rows):
+    return back_to_table(arriving, words, rows).sum(dim=1)
+
+
+def turned_table(arriving, words, rows):
+    return F.one_hot(words, rows).to(arriving.dtype) @ arriving.T
+
+
 def looked_up(arriving, words, rows):
     return arriving[words]
 
@@ -166,6 +187,23 @@ def turned_round(query, key, value):
 def masked_with_zeros(query, key, value):
     scores = query @ key.T / query.shape[1] ** 0.5
     return scores.masked_fill(later_ones(len(query)), 0.0).softmax(dim=1) @ value
+
+
+def masked_with(score):
+    def attend(query, key, value):
+        scores = query @ key.T / query.shape[1] ** 0.5
+        return scores.masked_fill(later_ones(len(query)), score).softmax(dim=1) @ value
+
+    return attend
+
+
+def by_the_words(query, key, value):
+    return oracle_attend(query * (query.shape[1] / len(query)) ** 0.5, key, value)
+
+
+def one_too_late(query, key, value):
+    scores = query @ key.T / query.shape[1] ** 0.5
+    return scores.masked_fill(later_ones(len(query), 2), -math.inf).softmax(dim=1) @ value
 
 
 def renormalised(query, key, value):
@@ -246,7 +284,7 @@ def last_number_seen(x):
 def ahead_trial(looks):
     engine.manual_seed(3)
     yield "an honest model (sums so far), 4 words", looks, sums_so_far, engine.randn(4, 3)
-    yield "attention without a mask, 3 words", looks, attending(None), engine.randn(3, 2)
+    yield "attention without a mask, 4 words", looks, attending(None), engine.randn(4, 2)
     yield "attention with a causal mask, 4 words", looks, attending(1), engine.randn(4, 2)
     yield "attention with a mask that begins one place too late", looks, attending(2), engine.randn(4, 2)
     yield "each word minus the next one", looks, one_ahead, engine.randn(4, 2)
@@ -317,6 +355,10 @@ def all_others(model, x):
     return [pair for pair in looks_ahead(model, x, after=-100) if pair[0] != pair[1]]
 
 
+def by_who_is_seen(model, x):
+    return sorted(looks_ahead(model, x), key=lambda pair: pair[::-1])
+
+
 def only_the_next(model, x):
     return [(n, m) for n, m in looks_ahead(model, x) if m == n + 1]
 
@@ -354,6 +396,7 @@ EXERCISES = (
                 (600, "Each of the eight kernels has a bias, too."),
                 (208, "A kernel sees all three channels: it has 3 times 25 weights."),
                 (200, "A kernel sees all three channels, and has a bias."),
+                "Eight kernels of 3 * 25 weights, and a bias for each kernel.",
             ),
             4: (
                 (19200, "That is one kernel. There are eight."),
@@ -398,6 +441,21 @@ EXERCISES = (
                 "`stride` is from place to place.",
             ),
             (side_by_side, "The places are a whole kernel apart. They should be `stride` apart, and may overlap."),
+            (
+                hanging_over,
+                "At the last places the kernel hangs over the end of x. Stop where the whole kernel still lies on it: "
+                "the last place is `len(x) - len(kernel)`.",
+            ),
+            (
+                only_to_x,
+                "The way back reaches x, and not the kernel: its numbers were taken out of the graph. Multiply with "
+                "the tensor itself.",
+            ),
+            (
+                only_to_the_kernel,
+                "The way back reaches the kernel, and not x: its numbers were taken out of the graph. Multiply with "
+                "slices of the tensor itself.",
+            ),
         ),
         hints=(
             "Where does the kernel begin at place 0, at place 1, at the last place?",
@@ -427,6 +485,12 @@ EXERCISES = (
                 "There is a row for each *word* that was looked up. The gradient has one for each row of the table.",
             ),
             (counts, "You count how often a word was used. What has arrived there belongs in the sum."),
+            (sums_of_rows, "You add up the numbers of each row. The table has a column for each: keep them apart."),
+            (
+                turned_table,
+                "Turn the one-hot rows, and not what arrives: `.T` on the first one gives (rows, words) @ (words, "
+                "numbers).",
+            ),
             (looked_up, "You look up rows once more. Back it goes the other way: from the words to the table's rows."),
         ),
         hints=(
@@ -475,6 +539,23 @@ EXERCISES = (
             (
                 masked_with_zeros,
                 "A score of 0 is a score like any other: $e^0$ is 1. It takes minus infinity for a share of 0.",
+            ),
+            (
+                masked_with(-1.0),
+                "-1 is a score like any other: $e^{-1}$ is 0.37. It takes minus infinity for a share of 0.",
+            ),
+            (
+                masked_with(math.inf),
+                "Plus infinity makes a later word the best of all, and the shares `nan`. Take *minus* infinity.",
+            ),
+            (
+                by_the_words,
+                "You divide by the root of the number of words. It is the length of a *row*: `query.shape[1]`.",
+            ),
+            (
+                one_too_late,
+                "The mask begins one place too late: each word still sees the next one. `triu(1)` is all above the "
+                "diagonal.",
             ),
             (
                 functools.partial(F.scaled_dot_product_attention),
@@ -534,6 +615,15 @@ EXERCISES = (
                 "A slope below 0 is a dependence, too.",
             ),
             (functools.partial(looks_ahead, turned=True), "The pairs are the wrong way round: first n, who looks."),
+            (
+                by_who_is_seen,
+                "All pairs are there, but not in order: first all of word 0, then all of word 1. Let the outer loop go "
+                "over n.",
+            ),
+            (
+                functools.partial(looks_ahead, way=lambda slope: abs(slope) > 0.1),
+                "A small slope is a slope. Do not ask how large it is: ask whether it is 0.",
+            ),
             (only_the_next, "You look at the next word only. Any word after n is too much."),
             (
                 never_cleared,

@@ -675,6 +675,11 @@ EXERCISES = (
         wrong=(
             ((2.0, 7.0), "Those are the right two numbers, in the opposite order: first a, then b."),
             ((10.0, 10.0), "10 is the value of e. The question is how far e moves when a moves, and when b moves."),
+            (
+                (10.0, 5.0),
+                "Those are the values of e and of the sum, from the way forward. The question is what arrives at a and "
+                "at b on the way back.",
+            ),
             ((2.0, 3.0), "Those are the values of a and b. The question is what arrives there on the way back."),
             ((1.0, 1.0), "1 is what backward() begins with, at the root. Go on from there."),
         ),

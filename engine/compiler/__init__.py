@@ -73,7 +73,7 @@ class OptimizedModule(Module):
             return getattr(self._orig_mod, name)
 
     def _owner(self, name):
-        """Which of the two an attribute is set on: the original, but for what every Module has and this class."""
+        """Return where an attribute is set: on the original, but for what every Module has and this class."""
         return super() if name in self.__dict__ or hasattr(type(self), name) else self._orig_mod
 
     def __setattr__(self, name, value):

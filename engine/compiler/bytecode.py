@@ -1,4 +1,4 @@
-"""What the bytecode of a function tells: which names it looks up, and whether it does what no capture would repeat."""
+"""Read a function's bytecode: the names that it looks up, and whether it does what no capture would repeat."""
 
 import dis
 import types
@@ -82,7 +82,7 @@ OPCODE_WORDS = {"CONTAINS_OP": "in", "CHECK_EXC_MATCH": "except",
 
 
 def decided(codes):
-    """Why sizes must not vary: the program may choose by them in a way that no tape shows; or None."""
+    """Say why sizes must not vary, or None: the program may choose by them in a way that no tape shows."""
     if not any(READS.intersection(c.co_names) for c in codes):
         return None
     for code in codes:
@@ -110,7 +110,7 @@ def decided(codes):
 
 
 def argument_names(function):
-    """How the arguments of a function are called."""
+    """List the names of a function's arguments."""
     function = function.forward if isinstance(function, Module) else function
     skip = int(type(function) is types.MethodType)
     code = getattr(function, "__code__", None)

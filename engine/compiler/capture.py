@@ -36,7 +36,7 @@ SWEEPS = {f.__code__ for f in (backward_pass, visit_all, chain_rule, quick.walk)
 
 
 class GraphBreak(RuntimeError):
-    """What a function does that cannot be written down; ``line`` says where."""
+    """Raised where a function does what cannot be written down; ``line`` says where."""
 
     def __init__(self, reason, line=None):
         self.reason, self.line = reason, line or origin()
@@ -187,7 +187,7 @@ class Tape:
                     set_class(t, represented(type(t)))
 
     def stand_in(self, tensor):
-        """What stands for an input; GraphBreak for another Tensor that was there before."""
+        """Return the stand-in of an input; GraphBreak for another Tensor that was there before."""
         if id(tensor) not in self.inputs:
             raise GraphBreak("a Tensor is used that is no argument and in no closure, global or module that is read")
         return self.inputs[id(tensor)][1]
@@ -364,7 +364,7 @@ class Tape:
         return out
 
     def value(self, a):
-        """What stands for a part of an argument in the capture's own run."""
+        """Return what stands for a part of an argument in the capture's own run."""
         if not isinstance(a, Traced):
             return a
         if a.tape is not self:
@@ -398,7 +398,7 @@ def set_grads(tensors, places, arrays):
 
 
 def overlap(x, y):
-    """Whether two arrays may share memory: what they span on one kind of device has a part in common."""
+    """Return whether two arrays may share memory: what they span on one kind of device has a part in common."""
     if not {type(x), type(y)} & dispatch.device_names.keys():
         return np.may_share_memory(x, y)
     if type(x) is not type(y) or not x.size or not y.size:
@@ -475,7 +475,7 @@ def accessors(name):
 
 
 class StandIn(Tensor):
-    """What an input is on a tape: a leaf with a Traced array.  Only backward asks it for its gradient."""
+    """The stand-in of an input on a tape: a leaf with a Traced array.  Only backward asks it for its gradient."""
 
     def __init__(self, tape, place, array, requires_grad):
         self.tape, self.place, self.array = tape, place, array
@@ -661,7 +661,7 @@ def call_function(name, function, *args, **options):
 
 
 def as_checked(checked, x):
-    """What was computed from an array of which a check may ask: it may ask that too."""
+    """Let checks ask of x if they may ask of what x was computed from."""
     if checked and isinstance(x, Traced):
         x.checked = True
     return x

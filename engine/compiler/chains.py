@@ -48,7 +48,7 @@ class Group:
         self.members, self.inside = [], set()
 
     def is_last(self, step):
-        """Whether the result of a member is there after all of them alone."""
+        """Return whether the result of a member is there after all of them alone."""
         return False
 
     def add(self, step):
@@ -69,14 +69,14 @@ class Formula(Group):
         self.rounded = set()  # casts to types of two bytes, which a kernel rounds only where it writes them
 
     def begins(self, step):
-        """Whether a step is the first of a formula."""
+        """Return whether a step is the first of a formula."""
         if step.shape is None or step.kind == "fused":
             return False
         self.shape, self.where = sizes_in_words(step.shape), step.where
         return "?" not in self.shape and self.takes(step)
 
     def takes(self, step):
-        """Whether a step joins."""
+        """Return whether a step joins."""
         if step.shape is None or (step.where, sizes_in_words(step.shape)) != (self.where, self.shape) or not step.flat:
             return False
         own = step.owner == step.number and step.number not in self.written and step.writes is None
@@ -101,7 +101,7 @@ class Formula(Group):
         return self.add(step)
 
     def is_known(self, a):
-        """Whether what goes in is an array on the device that nobody writes into."""
+        """Return whether what goes in is an array on the device that nobody writes into."""
         step = self.source[a.number] if type(a) is Ref else None
         if step is None:
             return True
@@ -152,7 +152,7 @@ def with_sums(steps, wanted, source, written):
 
 
 def is_sum(step, source):
-    """Whether a step adds up floats of a device along axes."""
+    """Return whether a step adds up floats of a device along axes."""
     simple = step.where and step.kind == "method" and step.name == "sum" and step.options.keys() <= {"keepdims"}
     if not simple or any(a is not None for a in step.args[2:]) or step.owner != step.number:
         return False
@@ -160,7 +160,7 @@ def is_sum(step, source):
 
 
 def is_operand(a):
-    """Whether an argument is an array on a device."""
+    """Return whether an argument is an array on a device."""
     return type(a) is Ref or bool(device_type_of(a))
 
 

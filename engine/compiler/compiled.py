@@ -100,7 +100,7 @@ def flattened(args, kwargs):
 
 
 def runs_eagerly():
-    """Whether nothing is compiled here: inside of a capture, a transform, forward or inference mode, hooks."""
+    """Return whether nothing is compiled here: inside of a capture, a transform, forward or inference mode, hooks."""
     inside = mode.dual or mode.transforms or mode.inference or mode.packing
     return inside or running.recorder is not None or running.levels or anomaly.state.anomaly
 
@@ -109,7 +109,7 @@ def runs_eagerly():
 
 
 class Explanation:
-    """What ``explain`` found: ``graph_break_count``, ``break_reasons``, ``op_count``, ``out_guards`` and ``code``."""
+    """Report of ``explain``: ``graph_break_count``, ``break_reasons``, ``op_count``, ``out_guards`` and ``code``."""
 
     def __init__(self, entry, changed):
         self.entry = entry

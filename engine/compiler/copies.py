@@ -29,7 +29,7 @@ COST = 0.4  # nanoseconds an element, about
 
 
 def on_host(*arrays):
-    """Whether all are floats in host memory that a capture knows, and no empty ones."""
+    """Return whether all are floats in host memory that a capture knows, and no empty ones."""
     return all(type(a) is Traced and a.dtype in nests.FLOATS and a.ndim and a.size for a in arrays)
 
 
@@ -84,7 +84,7 @@ def maximum_under(x, window, fill):
 
 
 def any_inside(axis):
-    """Whether the kernel sees an element at each of its places, along an axis."""
+    """Return whether the kernel sees an element at each of its places, along an axis."""
     size, count, taps, stride, padding, dilation = axis
     seen = np.arange(count)[:, None] * stride + np.arange(taps) * dilation - padding
     return bool(((seen >= 0) & (seen < size)).any(1).all())
@@ -112,7 +112,7 @@ def zeros_but(x, shape, where):
 
 
 def placed(x, shape, key):
-    """What is picked at indices, the first of all: rows of x, added up."""
+    """Write down the rows of x added up at indices of the first axis, if they are such."""
     index = key[0] if len(key) == 1 else None
     if not on_host(x) or type(index) is not Traced or index.dtype.kind != "i" or not prod(shape):
         return None
@@ -132,7 +132,7 @@ def is_class_a_row(shape, where):
 
 
 def of_class(shape, where):
-    """Whether an element is the one to which ``where`` points, in rows with one each."""
+    """Return whether an element is the one to which ``where`` points, in rows with one each."""
     starts = np.arange(0, prod(shape), shape[1])
     return (where - starts).reshape(-1, 1) == np.arange(shape[1])
 
@@ -194,12 +194,12 @@ class Facts:
         return step if step.function is pool.largest_under else None
 
     def alone(self, step):
-        """Whether a step has one user, and is no result."""
+        """Return whether a step has one user, and is no result."""
         return len(self.users[step.number]) == 1 and step.number not in self.wanted
 
 
 def with_spreads(steps, written, wanted):
-    """What is added at the places that pooling found is spread over planes."""
+    """Spread over planes what is added at the places that pooling found."""
     facts = Facts(steps, written, wanted)
     for step in steps:
         if step.function is not added_at:
@@ -220,14 +220,14 @@ def with_spreads(steps, written, wanted):
 
 
 def is_starts(a, shape):
-    """Whether a constant says where the planes of an array begin in it."""
+    """Return whether a constant says where the planes of an array begin in it."""
     if not isinstance(a, np.ndarray) or a.shape != (*shape[:-2], 1, 1):
         return False
     return bool((a.reshape(-1) == np.arange(0, prod(shape), prod(shape[-2:]))).all())
 
 
 def with_masks_before(steps, written, wanted):
-    """Where a mask of what was pooled is 0, it is where the maxima are: what is spread is masked before it is."""
+    """Mask what is spread before it is: a mask of what was pooled is 0 where one of the maxima is."""
     facts, placed_before = Facts(steps, written, wanted), {}
     for step in steps:
         if step.name != "kept" or type(step.args[0]) is not Ref or type(step.args[1]) is not Ref:
@@ -259,7 +259,7 @@ def with_masks_before(steps, written, wanted):
 
 
 def with_sums_before(steps, written, wanted):
-    """The sum of what was spread is the sum of what it came from."""
+    """Take the sum of what was spread from what it came from."""
     source = {s.number: s for s in steps}
     for step in steps:
         x = source[step.args[0].number] if step.name == "sum" and step.args and type(step.args[0]) is Ref else None
@@ -272,7 +272,7 @@ def with_sums_before(steps, written, wanted):
 
 
 def by_channel(steps, written, wanted):
-    """What is spread, to be multiplied as a matrix with a row for each channel, is put there at once."""
+    """Spread at once, channels first, what is then multiplied as a matrix with a row for each channel."""
     facts, names = Facts(steps, written, wanted), {}
     for step in steps:
         users = facts.users[step.number]
@@ -382,7 +382,7 @@ def copy_of(step, here, facts, needed):
 
 
 def is_rearranging(step, facts):
-    """Whether a step gives the elements of a transposed view in their order, or computes with them on the way."""
+    """Return whether a step puts the elements of a transposed view in order, or computes with them on the way."""
     if step.owner != step.number or not step.flat or not step.shape or len(step.shape) > len(INDICES):
         return False
     if step.dtype not in nests.FLOATS or prod(step.shape) == 0 or step.writes is not None or step.kind == "fused":
@@ -394,14 +394,14 @@ def is_rearranging(step, facts):
 
 
 def is_worth(members):
-    """Whether a nest gains: it needs a view whose elements were copied before."""
+    """Return whether a nest gains: it needs a view whose elements were copied before."""
     copied = any(m.name in COPIES or m.name == "reshape" for m in members)
     large = prod(members[-1].shape) >= 8192 or len(members) > 3
     return large and copied and any(m.name in VIEWS for m in members)
 
 
 def reads(n, here, facts, before, depth=0):
-    """Whether a nest can read an array: as it lies there, or what leads to it is noted in ``before``."""
+    """Return whether a nest can read an array: as it lies there, or what leads to it is noted in ``before``."""
     step, found = facts.source[n], {}
     through = depth < DEPTH and is_through(step, here, facts)
     if through and all(reads(m, here, facts, found, depth + 1) for m in uses(step)):
@@ -412,7 +412,7 @@ def reads(n, here, facts, before, depth=0):
 
 
 def is_through(step, here, facts):
-    """Whether the elements of a step are computed, or found, sooner than read."""
+    """Return whether the elements of a step are computed, or found, sooner than read."""
     if step.number not in here or not facts.alone(step) or step.writes is not None or step.owner in facts.written:
         return False
     user = facts.users[step.number][0]
@@ -427,7 +427,7 @@ def is_through(step, here, facts):
 
 
 def is_cheap(step, facts):
-    """Whether a step computes each element by a cheap formula, from floats of its own type."""
+    """Return whether a step computes each element by a cheap formula, from floats of its own type."""
     formula = nests.formula_of(step)
     if formula is None or formula[1] > nests.CHEAP or step.name == "astype" or step.dtype not in nests.FLOATS:
         return False
@@ -532,7 +532,7 @@ def permuted(view, at):
 
 
 class Axis:
-    """How a nest goes along one axis of a window."""
+    """One axis of a window: the loops and indices with which a nest goes along it."""
 
     def __init__(self, facts, place, tap):
         self.size, self.count, self.taps, self.stride, self.padding, self.dilation = facts

@@ -48,7 +48,7 @@ def folder_in(where):
 
 
 def read(name):
-    """What was written under a name, or None."""
+    """Return what was written under a name, or None."""
     if (where := folder()) is None:
         return None
     try:

@@ -164,7 +164,7 @@ class Entry:
 
     @cached_property
     def passes(self):
-        """What the steps are after each pass, by its name: ``engine.viz.compiled`` draws them."""
+        """Return the steps after each pass, by its name: ``engine.viz.compiled`` draws them."""
         found: dict = {}
         if self.captured is not None:
             planned(with_twins(self.captured), self.fused, found, copies.Nest if self.looped else None)
@@ -230,7 +230,7 @@ class Entry:
                 raise GraphBreak(reason, " ")
 
     def note_effects(self, tape, stage):
-        """What a call does besides returning, and what of that may have to be undone."""
+        """Note what a call does besides returning, and what of that may have to be undone."""
         steps, middle = stage.steps, stage.middle
         first = [s for s in steps if s.number < middle and s.kind != "input"]
         if any(s.writes is not None and s.owner in tape.entered for s in steps if s.number >= middle):

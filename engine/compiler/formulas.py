@@ -68,7 +68,7 @@ def log_softmax_parts(x, axis):
 
 
 def along_last(x, axis):
-    """Whether an axis is the last of an array of floats that loops take."""
+    """Return whether an axis is the last of an array of floats that loops take."""
     return x.ndim and axis in (-1, x.ndim - 1) and x.size and x.dtype in (np.float32, np.float64)
 
 

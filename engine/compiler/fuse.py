@@ -40,13 +40,13 @@ def reduced_axes(step, source):
 
 
 def is_total(step):
-    """Whether it is one number for all elements, of which that of each block is a part."""
+    """Return whether it is one number for all elements, of which that of each block is a part."""
     all_axes = step.kind == "method" and all(a is None for a in step.args[1:]) and step.shape == ()
     return all_axes and step.name in ("sum", "max", "min") and step.options in ({}, {"keepdims": False})
 
 
 def is_cut(shape, whole, lead):
-    """Whether an array of a shape is cut with one of the shape ``whole``: it has the dims that count rows."""
+    """Return whether an array of a shape is cut with one of the shape ``whole``: it has the dims that count rows."""
     return len(shape) == len(whole) and shape[:lead] == whole[:lead]
 
 
@@ -70,7 +70,7 @@ class RowGroup(chains.Group):
     """The steps that can be one pass with a first one, and into which rows its arrays may be cut."""
 
     def begins(self, step):
-        """Whether a step is the first of a pass."""
+        """Return whether a step is the first of a pass."""
         if step.kind == "fused" or step.shape is None:
             return False
         along = reduced_axes(step, self.source) is not None and not is_total(step)
@@ -82,11 +82,11 @@ class RowGroup(chains.Group):
         return self.takes(step)
 
     def is_last(self, step):
-        """Whether the result of a member is there after the pass alone."""
+        """Return whether the result of a member is there after the pass alone."""
         return is_total(step)
 
     def takes(self, step):
-        """Whether a step joins."""
+        """Return whether a step joins."""
         cuts = self.cuts & self.allowed(step)
         if cuts:
             self.cuts = cuts
@@ -269,7 +269,7 @@ def body(fused, writer):
 
 
 def expression(m, writer):
-    """What a step that takes no ``out`` gives, for a block: axes are counted from the last."""
+    """Write a step that takes no ``out``, for a block: axes are counted from the last."""
     axes = reduced_axes(m, writer.steps)
     if axes is None:
         return writer.expression(m)

@@ -118,7 +118,7 @@ class Writer:
         return f"({text})" if text.startswith("-") else text
 
     def key(self, key):
-        """What stands in the brackets of an index."""
+        """Write what stands in the brackets of an index."""
         if type(key) is tuple and key:
             return ", ".join(map(self.entry, key)) + one(key)
         return self.entry(key)
@@ -130,7 +130,7 @@ class Writer:
         return ":".join(parts) + ("" if k.step is None else ":" + self.text(k.step))
 
     def operands(self, step, shape, cut=""):
-        """What a ufunc takes; for maximum, an array in place of a number, with ``cut`` behind its name: 3x as fast."""
+        """Write a ufunc's operands; for maximum, an array (with ``cut`` behind) in place of a number: 3x as fast."""
         if step.kind == "operator" and step.name == "pow":  # a square
             return self.text(step.args[0])
         texts = [*map(self.text, step.args)]
@@ -167,7 +167,7 @@ class Writer:
         return self.call(self.function_of(step), args, step.options)
 
     def function_of(self, step):
-        """How the code calls the function of a step: a device has its own."""
+        """Return how the code calls the function of a step: a device has its own."""
         name, where = step.name, step.where
         if (name in OURS and not (where and name == "where")) or "draw" in name.split(".")[0]:
             return name
@@ -320,7 +320,7 @@ class MemoryPlan:
         return self.buffers[memory, step.shape]
 
     def leaves(self, step):
-        """Whether the memory of a result is to leave the function: with it, or with one that takes its place."""
+        """Return whether the memory of a result is to leave the function: with it, or with one that takes its place."""
         while step.number not in self.leaving:
             i = self.last[step.number]
             after = self.steps[i]
@@ -360,23 +360,23 @@ def as_name(wanted):
 
 @lru_cache(maxsize=4096)
 def assigned_name(line):
-    """How the user's line calls its result, or t."""
+    """Return the name that the user's line gives its result, or t."""
     found = re.search(r":\d+: (\w+) = ", line)
     return found[1] if found else "t"
 
 
 def is_fixed(shape):
-    """Whether a shape is the same in all calls: sizes that vary are numbers of another type."""
+    """Return whether a shape is the same in all calls: sizes that vary are numbers of another type."""
     return all(type(n) is int for n in shape)
 
 
 def compares(step):
-    """Whether a step is the larger or smaller elements of arrays on the host."""
+    """Return whether a step is the larger or smaller elements of arrays on the host."""
     return not step.where and step.name in ("maximum", "minimum") and ufunc_of(step) is not None
 
 
 def is_dot(step, source):
-    """Whether a step is a product of vectors or matrices: NumPy's dot begins in half the time of its matmul."""
+    """Return whether a step is a product of vectors or matrices: NumPy's dot begins in half the time of its matmul."""
     if step.name != "matmul" or step.where or step.writes is not None or step.dtype.itemsize < 3:
         return False
     operands = [source[a.number].shape if type(a) is Ref else np.shape(a) for a in step.args]
@@ -384,7 +384,7 @@ def is_dot(step, source):
 
 
 def shared_grads(plan, writer):
-    """Which gradients lie in memory that something else has: a constant, another gradient, an input of backward."""
+    """Find gradients in memory that something else has: a constant, another gradient, an input of backward."""
     inside = {n for s in plan.backward for n in (s.number, *getattr(s, "results", ()))}
     memory = [writer.steps[g.number].owner if type(g) is Ref else None for g in plan.grads]
     return {i for i, (g, n) in enumerate(zip(plan.grads, memory))

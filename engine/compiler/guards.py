@@ -362,7 +362,7 @@ class Guards:
             self.object(self.constant(value), value, name)
 
     def options(self):
-        """What is read of optimizers, schedulers and generators, and what nobody can watch."""
+        """Add the conditions on what is read of optimizers, schedulers and generators; refuse what nobody can watch."""
         for value in self.watched:
             for n in sorted(self.called.intersection(dir(value))):
                 if n in UNWATCHED:
@@ -372,7 +372,7 @@ class Guards:
                     self.attribute(self.constant(vars(value)), n, vars(value)[n], n)
 
     def looked_up(self, module, names):
-        """What a function finds under its names in a module, and in what that holds."""
+        """Add the conditions on what a function finds under its names in a module, and in what that holds."""
         check_known(module, module.__name__, names)
         for n in names:
             there = n in vars(module) or module.__name__ == ENGINE and hasattr(module, n)  # some of it is loaded then
@@ -434,7 +434,7 @@ class Guards:
                     self.read(f"{own}[{n!r}]", part, n)
 
     def methods(self):
-        """What is used of the classes: operators, and what stands under a name that is read already."""
+        """Read what is used of the classes: operators, and what stands under a name that is read already."""
         before = -1
         while len(self.done) != before:
             before = len(self.done)
@@ -516,7 +516,7 @@ class Guards:
 
 
 def identities_of(container):
-    """Which objects a list, deque, set or dict holds."""
+    """List the identities of the objects that a list, deque, set or dict holds."""
     return [*map(id, container)], [*map(id, container.values())] if isinstance(container, dict) else ()
 
 
@@ -526,14 +526,14 @@ def order(container):
 
 
 def memory_of(x):
-    """What owns the memory of an array, in the end."""
+    """Return the identity of what owns the memory of an array, in the end."""
     while (below := x.obj if isinstance(x, memoryview) else getattr(x, "base", None)) is not None:
         x = below
     return id(x)
 
 
 def separate(written, others):
-    """Whether no array that is written shares memory with another input."""
+    """Return whether no array that is written shares memory with another input."""
     found = [*map(memory_of, written)]
     if len({*found}) == len(found) and {*found}.isdisjoint(map(memory_of, others)):
         return True
@@ -542,18 +542,18 @@ def separate(written, others):
 
 
 def without_hooks(tensors):
-    """Whether none of these leaves has a hook."""
+    """Return whether none of these leaves has a hook."""
     return not hooked_leaves or not any(t.node is not None and ref(t.node) in hooked_leaves for t in tensors)
 
 
 def ours(module_name):
-    """Whether a module is one that users do not write: the engine's, or of a library it stands on."""
+    """Return whether a module is one that users do not write: the engine's, or of a library it stands on."""
     libraries = ENGINE, "numpy", "builtins", "math"
     return (module_name or "").partition(".")[0] in libraries
 
 
 def known_module(module_name):
-    """Whether what the classes of a module do is known: they are ours or the standard library's."""
+    """Return whether what the classes of a module do is known: they are ours or the standard library's."""
     return ours(module_name) or (module_name or "").partition(".")[0] in PURE
 
 
@@ -587,7 +587,7 @@ def check_known(value, name, names=()):
 
 
 def casts():
-    """What autocast does in this thread: nothing that is loaded, or (devices, dtypes, whether casts are kept)."""
+    """Return what autocast does in this thread: (devices, their dtypes), () where it is off."""
     amp = sys.modules.get(AMP)
     if amp is None or not amp.state.active:
         return ()

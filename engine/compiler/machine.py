@@ -27,7 +27,7 @@ loops_lock = threads.new_lock()
 
 
 def why_not():
-    """Why loops cannot be compiled, and what to do about it; "" where they can."""
+    """Say why loops cannot be compiled, and what to do about it; "" where they can."""
     if os.environ.get("UNDERTORCH_LOOPS") == "0":
         return "Loops are switched off by the environment variable UNDERTORCH_LOOPS=0: unset it to have them compiled."
     return missing() or broken
@@ -35,7 +35,7 @@ def why_not():
 
 @lru_cache(1)
 def missing():
-    """What stands against Numba, as far as its metadata tell; to import it takes half a second."""
+    """Say what stands against Numba, as far as its metadata tell; to import it takes half a second."""
     try:
         found = metadata.distribution("numba")
         version, needs = found.version, " ".join(found.requires or ())
@@ -120,7 +120,7 @@ def in_rows(loop, rows, *args, sums=0, held=0):
 
 
 def rows_of_part(loop, rows, args):
-    """How many rows a part has; written for small arrays, which should not wait for it."""
+    """Count the rows of a part; written for small arrays, which should not wait for it."""
     size = rows
     for a in args:
         if type(a) is ndarray and a.size > size:

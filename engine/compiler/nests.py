@@ -101,7 +101,7 @@ def mapped(low, high, within):
 
 
 def is_chain(ends):
-    """Whether each of the ends divides the next: they cut all elements into the extents of a nest."""
+    """Return whether each of the ends divides the next: they cut all elements into the extents of a nest."""
     return all(b % a == 0 for a, b in pairwise(sorted(ends)))
 
 
@@ -180,7 +180,7 @@ def is_alias(step):
 
 
 def is_number(step):
-    """Whether a step computes one number from others."""
+    """Return whether a step computes one number from others."""
     return step.shape == () and formula_of(step) is not None
 
 
@@ -228,13 +228,13 @@ class Nest(chains.Group):
         return self.add(step)
 
     def is_row(self, digits):
-        """Whether what is left of a sum is one value a row."""
+        """Return whether what is left of a sum is one value a row."""
         if len(digits) != 1 or digits[0][1] != self.size:
             return False
         return self.row in (None, digits[0][0])
 
     def is_last(self, step):
-        """Whether the result of a member is there after the nest alone."""
+        """Return whether the result of a member is there after the nest alone."""
         return step.number in self.late
 
     def alias(self, step):
@@ -362,7 +362,7 @@ class Text:
     # -- in which pass
 
     def stages(self):
-        """In which pass over the row each full value is computed, and when each row value is ready."""
+        """Find the pass over the row in which each full value is computed, and when each row value is ready."""
         self.stage, self.passes = {}, 1
         for m in self.real():
             inputs = [self.stage[self.base[n]] for n in uses(m) if n in self.members]
@@ -374,7 +374,7 @@ class Text:
         self.passes = max((self.stage[m.number] + 1 for m in self.real() if self.in_pass(m)), default=1)
 
     def in_pass(self, m):
-        """Whether a member has work to do inside of a pass over the row."""
+        """Return whether a member has work to do inside of a pass over the row."""
         return self.is_full(m.number) or formula_of(m) is None
 
     def pass_of(self, m):
@@ -504,7 +504,7 @@ class Text:
         self.said = line or self.said
 
     def counted(self, roots, at):
-        """How often each value of a pass is used in it, in what leads to ``roots``."""
+        """Count how often each value of a pass is used in it, in what leads to ``roots``."""
         count: Counter = Counter()
 
         def look(n):
@@ -524,7 +524,7 @@ class Text:
         return count
 
     def plan_scratch(self):
-        """Where values are held that a later pass needs again and that are not computed anew."""
+        """Find room for values that a later pass needs again and that are not computed anew."""
         wanted: dict = {}
         for m in self.real():
             at = self.pass_of(m)
@@ -555,7 +555,7 @@ class Text:
         self.row_digits = joined([(a, b) for a, b in self.extents[self.cut :]])
 
     def is_cheap(self, n, at, left=4):
-        """Whether a value is computed anew sooner than it is read from memory: by few cheap operations."""
+        """Return whether a value is computed anew sooner than it is read from memory: by few cheap operations."""
 
         def cost(n):
             m = self.members[n]
@@ -625,7 +625,7 @@ class Text:
         return text
 
     def sum_dtype(self, m):
-        """In which dtype a sum over all rows is added up."""
+        """Return the dtype in which a sum over all rows is added up."""
         rows = self.nest.size // max(prod(m.shape), 1)
         return np.dtype("float64") if rows > AT_ONCE else m.dtype
 
@@ -635,7 +635,7 @@ class Text:
         text.append(f"{name} = {buffer or f'{how}({m.shape}, {self.writer.text(dtype)})'}")
 
     def cost(self):
-        """What the nest takes on one thread, about, in nanoseconds."""
+        """Estimate what the nest takes on one thread, in nanoseconds."""
         moved = sum(1 for n in (*self.stored, *self.parameters))
         each = sum(formula_of(m)[1] if formula_of(m) else CHEAP for m in self.real() if self.in_pass(m))
         return self.nest.size * (each + 0.08 * moved)
@@ -720,7 +720,7 @@ class Text:
         return self.digits[n] if self.scratch[n] in self.kept_names else self.row_digits
 
     def ready_values(self, at):
-        """What has one value a row, and is computed before a pass."""
+        """Compute what has one value a row, before a pass."""
         self.count = Counter({m.number: 2 for m in self.real()})
         for m in self.real():
             n = m.number
@@ -745,7 +745,7 @@ class Text:
         return name
 
     def inner_digits(self, m):
-        """Whether a sum over all rows depends on the place in the row."""
+        """Return whether a sum over all rows depends on the place in the row."""
         indices, _ = self.subscript(self.digits[m.number])
         inner = {INDICES[i] for i in range(self.cut, len(self.extents))} if len(self.extents) > 1 else set()
         return bool(inner & set(indices))
@@ -779,7 +779,7 @@ class Text:
         return rest[0] if rest else 1
 
     def end_sum(self, m, name):
-        """What a sum comes to after a pass over a row."""
+        """Say what a sum comes to after a pass over a row."""
         n, over = m.number, self.divisor(m)
         if n in self.late:
             scaled = "" if over == 1 else f" / {self.literal(float(over), m.dtype)}"
@@ -813,7 +813,7 @@ def kind(dtype):
 
 
 def stand_in(m, nest):
-    """What has the shape of the operand of a sum, in place of the sum's."""
+    """Return what stands for a sum, with the shape of its operand."""
     return _Whole(m, nest)
 
 

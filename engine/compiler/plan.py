@@ -51,7 +51,7 @@ def ufunc_of(step):
 
 
 def is_ours(step):
-    """Whether a step calls a function of the engine's, which takes the arrays of all devices."""
+    """Return whether a step calls a function of the engine's, which takes the arrays of all devices."""
     module = getattr(step.function, "__module__", None) or ""
     return module.startswith(ENGINE) and not module.startswith(f"{ENGINE}.arrays.devices")
 
@@ -66,7 +66,7 @@ def simple_ufunc(step):
 
 
 def is_elementwise(step):
-    """Whether each element of the result comes from those at its place in the operands."""
+    """Return whether each element of the result comes from those at its place in the operands."""
     if step.name in ("where", "astype", "kept"):
         return step.kind in ("function", "method") and not step.options
     return ufunc_of(step) is not None
@@ -105,14 +105,14 @@ FRESH = {"copy", "zeros", "empty", "ones", "array"}  # made to be memory of thei
 
 
 def is_pure(step, written, owners):
-    """Whether a step gives the same whenever it runs: it writes nothing, and reads nothing that is written."""
+    """Return whether a step gives the same whenever it runs: it writes nothing, and reads nothing that is written."""
     if step.kind in ("input", *EFFECT_KINDS) or step.writes is not None or step.owner in written:
         return False
     return not written or not any(owners[n] in written for n in uses(step))
 
 
 def without_repeats(steps, written, _wanted):
-    """What an earlier step did is not done again."""
+    """Leave out what an earlier step did already."""
     first, names, stay, owner = {}, {}, [], {}
     owners = {s.number: s.owner for s in steps}
     for step in steps:
@@ -131,7 +131,7 @@ def without_repeats(steps, written, _wanted):
 
 
 def without_broadcasts(steps, _written, _wanted):
-    """Elementwise steps take an array as it is, not repeated to the shape of another."""
+    """Let elementwise steps take an array as it is, not repeated to the shape of another."""
     source, repeated = {s.number: s for s in steps}, {}
     for step in steps:
         if step.kind == "function" and step.name == "broadcast_to":
@@ -144,7 +144,7 @@ def without_broadcasts(steps, _written, _wanted):
 
 
 def constants_folded(steps, written, _wanted):
-    """What depends on no input, or on the dtype of a number alone, is done now."""
+    """Do now what depends on no input, or on the dtype of a number alone."""
     values, stay = {}, []
     owners = {s.number: s.owner for s in steps}
     for step in steps:
@@ -188,7 +188,7 @@ def without_writes(steps, written, _wanted):
 
 
 def is_rewritable(target, on, source):
-    """Whether all that is written into an array are whole new values for it, before there are views of it."""
+    """Return whether all that is written into an array are whole new values for it, before there are views of it."""
     writes = [s for s in on[target.number] if s.writes is not None]
     views = [s for s in on[target.number] if s.writes is None and s is not target]
     own = target.kind not in ("input", *EFFECT_KINDS) and bool(target.shape) and target.dtype.kind == "f"
@@ -198,7 +198,7 @@ def is_rewritable(target, on, source):
 
 
 def is_whole(step, target, on, source):
-    """Whether a step is ``x += y``, ``exp(x, out=x)`` or ``x[...] = y`` with a y that is written nowhere else."""
+    """Return whether it is ``x += y``, ``exp(x, out=x)`` or ``x[...] = y`` with a y that is written nowhere else."""
     operands = [source[a.number] if type(a) is Ref else a for a in step.args]
     if step.kind == "setitem":
         value = operands[2]
@@ -217,7 +217,7 @@ def is_whole(step, target, on, source):
 
 
 def fits_in(shape, whole):
-    """Whether an array of a shape broadcasts to another shape."""
+    """Return whether an array of a shape broadcasts to another shape."""
     return len(shape) <= len(whole) and all(m in (1, n) for m, n in zip(shape[::-1], whole[::-1]))
 
 
@@ -226,7 +226,7 @@ LARGE_CHAIN = 32768  # elements, from which on chains are joined
 
 
 def without_detours(steps, written, wanted):
-    """A transpose or reshape back to what there was is that; so is a copy of what nothing else uses any more."""
+    """Undo a transpose or reshape back to what there was, and a copy of what nothing else uses any more."""
     names, source = {}, {s.number: s for s in steps}
     last = {source[n].owner: i for i, step in enumerate(steps) for n in uses(step)}
     held = (n for s in steps if s.kind == "call" for n in uses(s))  # by others, from there on

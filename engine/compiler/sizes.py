@@ -37,7 +37,7 @@ class Dim(int):
 
 
 class Sizes:
-    """Which dimensions of which arguments may have many sizes: {(argument, axis): number of the size}."""
+    """The dimensions of arguments that may have many sizes: {(argument, axis): number of the size}."""
 
     def __init__(self, dims, arrays, small):
         """``arrays``: {argument: its array}; ``small``: one of SMALL."""
@@ -84,7 +84,7 @@ def varying(leaves, before, always):
 
 
 def collinear(a, b):
-    """Whether three numbers are a linear function of three others."""
+    """Return whether three numbers are a linear function of three others."""
     return (a[1] - a[0]) * (b[2] - b[0]) == (a[2] - a[0]) * (b[1] - b[0])
 
 

@@ -185,7 +185,7 @@ class Entries(NullCache):
 
 @lru_cache(1)
 def surroundings():
-    """What code depends on beside text, types and processor: versions, the rules of this package, Numba's switches."""
+    """Hash what code depends on beside text, types and processor: versions, this package's rules, Numba's switches."""
     versions = sys.modules["engine"].__version__, numba.__version__, llvmlite.__version__, np.__version__, sys.version
     switches = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
     rules = [Path(__file__).with_name(name).read_bytes() for name in RULES]

@@ -200,10 +200,9 @@ class Facts:
 
 def with_spreads(steps, written, wanted):
     """Spread over planes what is added at the places that pooling found."""
-    facts = Facts(steps, written, wanted)
-    for step in steps:
-        if step.function is not added_at:
-            continue
+    placed = [s for s in steps if s.function is added_at]
+    facts = Facts(steps, written, wanted) if placed else None
+    for step in placed:
         g, shape, where = step.args
         found = facts.maker(where)
         starts = found.args[1] if found is not None and found.name == "add" else None  # of all planes in a row
@@ -228,6 +227,8 @@ def is_starts(a, shape):
 
 def with_masks_before(steps, written, wanted):
     """Mask what is spread before it is: a mask of what was pooled is 0 where one of the maxima is."""
+    if not any(s.function is spread for s in steps):
+        return steps, {}
     facts, placed_before = Facts(steps, written, wanted), {}
     for step in steps:
         if step.name != "kept" or type(step.args[0]) is not Ref or type(step.args[1]) is not Ref:
@@ -273,6 +274,8 @@ def with_sums_before(steps, written, wanted):
 
 def by_channel(steps, written, wanted):
     """Spread at once, channels first, what is then multiplied as a matrix with a row for each channel."""
+    if not any(s.function is spread for s in steps):
+        return steps, {}
     facts, names = Facts(steps, written, wanted), {}
     for step in steps:
         users = facts.users[step.number]
@@ -505,7 +508,7 @@ class Text:
         shown = [f"{head}  # {what}"]
         shown += ["    " * d + t + (f"  # {line}" if line else "") for d, t, line in self.body]
         writer.loops[name] = nests.canonical("\n".join(compiled))
-        writer.formulas.append(nests.plain("\n".join(shown)))
+        writer.shown.append(nests.plain("\n".join(shown)))
         given = ", ".join(self.parameters.values())
         large = work * COST > nests.THREADED and rows > 1 and not once
         text.append(f"in_rows({name}, {rows}, {given})" if large else f"{name}(0, {rows}, {given})")

@@ -168,8 +168,8 @@ def fuse(steps, wanted, source, written, everywhere=True, Host=RowGroup):
                 after.update({step.number, *getattr(step, "results", ())} if late else ())
         here = Counter(n for m in group.members for n in {*uses(m)})
         fused = group.as_one({n for n in inside if used[n] > here[n]}.union(wanted))
-        if fused is None:
-            i += 1
+        if fused is None:  # among so many numbers, no other first step makes a difference
+            i = last if len(group.members) >= group.most else i + 1
         else:  # what comes before it by now may be joined too
             steps[i : last + 1] = [*before, fused, *rest]
     return chains.with_sums(steps, wanted, source, written)

@@ -70,7 +70,7 @@ class Writer:
         self.steps = steps  # number -> Step, of all
         self.names, self.taken, self.used, self.constants, self.given = {}, set(), {}, {}, {}
         self.pools, self.formulas, self.fills = [], [], {}
-        self.loops = {}  # name of a loop -> its text for the compiler
+        self.loops, self.shown = {}, []  # name of a loop -> its text for the compiler; the texts that are read
         self.module = ""  # how a device's functions are called, if not by its own name
         self.taken.update(keyword.kwlist, KNOWN, OURS)
 
@@ -410,10 +410,11 @@ def generate(plan, steps, input_names):
             writer.names[number] = writer.fresh("g")
         inputs = [writer.names[n] for n in (*refs(plan.saved), *plan.given)]
         texts.append(writer.function("backward", inputs, plan.backward, plan.grads, shared_grads(plan, writer)))
-    texts += writer.formulas
-    if writer.pools:
-        texts.append("\n".join(writer.pools))
-    code = "\n\n\n".join(texts) + "\n"
+    pools = ["\n".join(writer.pools)] if writer.pools else []
+    code, run = (
+        "\n\n\n".join([*texts, *writer.formulas, *loops, *pools]) + "\n"
+        for loops in (writer.shown, ["\n" * text.count("\n") for text in writer.shown])
+    )
     filename = f"<compiled {next(numbers)}>"
     linecache.cache[filename] = len(code), None, code.splitlines(True), filename
     space = {"__name__": "engine.compiler.generated", "np": np, "Deviation": Deviation, "Buffers": Buffers}
@@ -423,7 +424,7 @@ def generate(plan, steps, input_names):
     for where in {s.where for s in steps} - {""}:
         backend = devices.backends[where]
         space |= {MODULES[where]: backend.xp, f"{where}_draw": backend.random, **chains.SPACE}
-    exec(compile(code, filename, "exec"), space)
+    exec(compile(run, filename, "exec"), space)
     if writer.loops:
         space |= {"in_rows": machine.in_rows, **{name: machine.compiled(text) for name, text in writer.loops.items()}}
     return space["forward"], space.get("backward"), code

@@ -48,6 +48,7 @@ SOURCES = (*NUMBERS, np.dtype("uint8"), np.dtype("int8"), np.dtype("int16"))  # 
 EXTREMES = {"max": ("top", "largest", -math.inf), "min": ("least", "smallest", math.inf)}
 INDICES = "ijklpq"
 MAX_STEPS = 64  # of a nest: a longer one takes its time to be compiled, and its numbers find no room in registers
+MAX_NUMBERS = 3072  # of a nest of numbers alone, which are a millisecond each to compile, and 50 ns each without it
 MAX_ARRAYS = 24
 CALL = 1.5e3  # nanoseconds that a call of a loop takes before it begins, and that one of NumPy's takes, about
 NUMPY_CALL = 0.7e3
@@ -72,6 +73,8 @@ def joined(ranges):
 
 def digits_of(shape, whole, within):
     """The digits of an array that is broadcast to ``whole``, whose own are ``within``; None if they are cut through."""
+    if not shape:
+        return ()
     found, low = [], 1
     aligned = (1,) * (len(whole) - len(shape)) + tuple(shape)
     for n, m in zip(aligned[::-1], whole[::-1]):
@@ -188,7 +191,6 @@ class Nest(chains.Group):
     """The steps that can be one nest with a first one."""
 
     rewrites: tuple = (without_ones,)
-    most = MAX_STEPS
 
     def __init__(self, source, written):
         super().__init__(source, written)
@@ -204,6 +206,7 @@ class Nest(chains.Group):
             return False
         self.size = prod(shape)
         self.all = joined([(1, self.size)]) if self.size > 1 else ()
+        self.most = MAX_STEPS if self.size > 1 else MAX_NUMBERS
         return self.size > 0 and self.takes(step)
 
     def takes(self, step):
@@ -214,7 +217,10 @@ class Nest(chains.Group):
         needs = uses(step)
         if self.members and self.inside.isdisjoint(needs) and self.arrays.isdisjoint(needs):
             return False  # it has nothing to do with the others
-        found = self.alias(step) if is_alias(step) else self.elementwise(step) or self.reduction(step)
+        found = self.alias(step) if is_alias(step) else self.elementwise(step)
+        reduces = found is None and not is_alias(step)
+        if reduces:
+            found = self.reduction(step)
         if found is None:
             return False
         digits, operands = found
@@ -223,7 +229,7 @@ class Nest(chains.Group):
         if not is_chain(ends) or len(arrays) > MAX_ARRAYS:
             return False
         self.ends, self.digits[step.number], self.arrays = ends, digits, arrays
-        if not is_alias(step) and formula_of(step) is None and self.is_row(digits):
+        if reduces and self.is_row(digits):
             self.row = digits[0][0]
         return self.add(step)
 
@@ -341,6 +347,7 @@ class Text:
     def __init__(self, one, writer, memory):
         self.one, self.writer, self.memory, self.nest = one, writer, memory, one.nest
         self.members = {m.number: m for m in one.members}
+        self.formula = {m.number: formula_of(m) for m in one.members}
         self.digits, self.late = self.nest.digits, self.nest.late
         ends = sorted(self.nest.ends | ({self.nest.row} if self.nest.row else set()) | {self.nest.size})
         self.extents = [(a, b) for a, b in pairwise(ends)][::-1]  # the outermost first
@@ -367,7 +374,7 @@ class Text:
         for m in self.real():
             inputs = [self.stage[self.base[n]] for n in uses(m) if n in self.members]
             at = max(inputs, default=0)
-            if formula_of(m) is None and m.number not in self.late:
+            if self.formula[m.number] is None and m.number not in self.late:
                 at += 1  # ready when the pass is over
                 self.passes = max(self.passes, at + 1)
             self.stage[m.number] = at
@@ -375,11 +382,11 @@ class Text:
 
     def in_pass(self, m):
         """Return whether a member has work to do inside of a pass over the row."""
-        return self.is_full(m.number) or formula_of(m) is None
+        return self.is_full(m.number) or self.formula[m.number] is None
 
     def pass_of(self, m):
         """The pass in which a member computes: a sum of a row, in the one before it is ready."""
-        return self.stage[m.number] - (formula_of(m) is None and m.number not in self.late)
+        return self.stage[m.number] - (self.formula[m.number] is None and m.number not in self.late)
 
     # -- names and places
 
@@ -392,6 +399,8 @@ class Text:
 
     def subscript(self, digits):
         """The indices of a value with these digits, and the sizes of the array that has it."""
+        if not digits:
+            return [], ()
         inside = [i for i, (a, b) in enumerate(self.extents) if any(x <= a and b <= y for x, y in digits)]
         return [INDICES[i] for i in inside], tuple(self.extents[i][1] // self.extents[i][0] for i in inside)
 
@@ -459,7 +468,7 @@ class Text:
         return np.dtype("int64") if is_bool(found) and numbers else found
 
     def expression(self, m, at):
-        pattern, _ = formula_of(m)
+        pattern, _ = self.formula[m.number]
         dtype = self.computes_in(m)
         if m.name == "where":
             condition, *rest = m.args
@@ -513,7 +522,7 @@ class Text:
             if count[n] > 1 or (self.is_full(n) and self.stage[n] < at and n in self.scratch):
                 return
             m = self.members[n]
-            if not self.is_full(n) or formula_of(m) is None:
+            if not self.is_full(n) or self.formula[m.number] is None:
                 return
             for k in uses(m):
                 if k in self.members:
@@ -561,7 +570,7 @@ class Text:
             m = self.members[n]
             if not self.is_full(n):
                 return 0
-            if formula_of(m)[1] > CHEAP:
+            if self.formula[m.number][1] > CHEAP:
                 return 99
             return 1 + sum(cost(self.base[k]) for k in uses(m) if k in self.members)
 
@@ -637,7 +646,8 @@ class Text:
     def cost(self):
         """Estimate what the nest takes on one thread, in nanoseconds."""
         moved = sum(1 for n in (*self.stored, *self.parameters))
-        each = sum(formula_of(m)[1] if formula_of(m) else CHEAP for m in self.real() if self.in_pass(m))
+        work = (self.formula[m.number] for m in self.real() if self.in_pass(m))
+        each = sum(CHEAP if formula is None else formula[1] for formula in work)
         return self.nest.size * (each + 0.08 * moved)
 
     def loop(self, i, first=None):
@@ -674,7 +684,7 @@ class Text:
         start = self.depth
         for at in range(self.passes):
             self.ready_values(at)
-            sums = [m for m in self.real() if formula_of(m) is None and self.pass_of(m) == at]
+            sums = [m for m in self.real() if self.formula[m.number] is None and self.pass_of(m) == at]
             stores = [n for n in self.stored if self.is_full(n) and self.stage[n] == at and n not in self.late]
             held = [n for n in self.scratch if n not in self.stored and self.stage[n] == at]
             if not (sums or stores or held):
@@ -724,7 +734,7 @@ class Text:
         self.count = Counter({m.number: 2 for m in self.real()})
         for m in self.real():
             n = m.number
-            if self.is_full(n) or formula_of(m) is None or self.stage[n] != at:
+            if self.is_full(n) or self.formula[m.number] is None or self.stage[n] != at:
                 continue
             self.value(n, at)
             self.store_row(n)
@@ -800,7 +810,7 @@ class Text:
         rows = " of ".join(str(b // a) for a, b in self.extents) or "numbers"
         head = f"def {name}(first, last{''.join(', ' + p for p in parameters)}):"
         self.writer.loops[name] = canonical("\n".join([head, *("    " * d + t for d, t, _ in self.text)]))
-        self.writer.formulas.append(plain("\n".join([f"{head}  # {rows}", *body])))
+        self.writer.shown.append(plain("\n".join([f"{head}  # {rows}", *body])))
 
 
 def is_bool(dtype):

@@ -68,6 +68,34 @@ def test_few_numbers_are_left_to_numpy():
 
 
 @needs_numba
+def test_thousands_of_numbers_are_one_loop():
+    def step(z, w, b):
+        for _ in range(500):
+            z = z * w + b
+        z.backward()
+
+    code = engine.compiler.explain(step)(numbers(grad=False), numbers(seed=1), numbers(seed=2)).code
+    assert code.count("def loop") == 1 and code.count(" = ") > 2900
+
+
+@needs_numba
+def test_numbers_that_are_all_returned_are_looked_at_a_few_times_each(monkeypatch):
+    asked, takes = [], nests.Nest.takes
+    monkeypatch.setattr(nests.Nest, "takes", lambda nest, step: asked.append(step) or takes(nest, step))
+    monkeypatch.setattr(nests, "MAX_NUMBERS", 64)
+
+    def powers(x):
+        found = [x]
+        for _ in range(640):
+            found.append(found[-1] * x)
+        return found[1:]
+
+    code = engine.compiler.explain(powers)(numbers(grad=False)).code
+    assert "return (t, " in code and "def loop" not in code
+    assert 640 < len(asked) < 10 * 640
+
+
+@needs_numba
 @pytest.mark.parametrize("threads", [1, 2])
 def test_large_arrays_are_shared_out_and_sums_do_not_depend_on_threads(threads):
     x = numbers(700_001)

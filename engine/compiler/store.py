@@ -15,6 +15,7 @@ import llvmlite
 import numba
 import numpy as np
 from llvmlite import ir
+from numba import types
 from numba.core import compiler
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
@@ -32,16 +33,18 @@ from .progress import Progress
 OPTIONS = {
     "nopython": True,
     "nogil": True,
-    "fastmath": {"contract", "reassoc", "nsz"},
+    "fastmath": {"contract"},
     "error_model": "numpy",
     "boundscheck": False,
     "no_cfunc_wrapper": True,
 }
+ANY_ORDER = "contract", "reassoc", "nsz"  # LLVM's words for what may be done with a sum
 ALLOCATING = {"empty", "zeros", "copy"}  # names that need Numba's runtime
 REWRITTEN = re.compile(r"\*\*|\braise\b|\bassert\b")  # what Numba rewrites; where there is none, a fifth faster
 ARITHMETIC = re.compile(r"[-+*/%<>]")
 CALL = re.compile(rf"\b({'|'.join(vector_math.VECTORISED)})\(")
 FROM = re.compile(r"^( *)for (\w+) in range\(.+, .+\):(?: *#.*)?$", re.MULTILINE)  # a loop that need not begin at 0
+TOTAL = re.compile(r"^( *)(\w+) \+= (.+)$", re.MULTILINE)  # a sum that is kept in a register
 CONSTANT = re.compile(r"^( *)for (\w+) in range\((\d+)\):(?=((?:\n\1 .*)*))", re.MULTILINE)  # and what is in it
 SHORT = 16  # rounds of an innermost loop: fewer may be written one by one
 RULES = "store.py", "machine.py", "vector_math.py", "addresses.py"  # files that machine code depends on
@@ -89,8 +92,23 @@ def unknown(typing, i):
     return i(i), build
 
 
-def with_counts(text):
-    """The text of a loop as it is compiled, with ``counted`` and ``unknown`` where they help."""
+@intrinsic
+def added(typing, total, term):
+    """A sum and its next term, in whatever order: only so is it added up in vectors.
+
+    Everything else is computed in the order that the program says: ``(x + c) - c`` rounds, and is not x.
+    """
+    kind = typing.unify_types(total, term)
+
+    def build(context, builder, signature, args):
+        a, b = (context.cast(builder, x, own, kind) for x, own in zip(args, signature.args))
+        return builder.fadd(a, b, flags=ANY_ORDER) if isinstance(kind, types.Float) else builder.add(a, b)
+
+    return kind(total, term), build
+
+
+def as_compiled(text):
+    """The text of a loop as it is compiled, with ``counted``, ``unknown`` and ``added`` where they help."""
 
     def rounds(found):
         n, outer = int(found[3]), re.search(r"^ *for ", found[4], re.MULTILINE)
@@ -99,6 +117,8 @@ def with_counts(text):
             return found[0]
         return f"{found[1]}for {found[2]} in range(unknown({n // multiple}) * {multiple}):"
 
+    if not text.startswith(EXACT):
+        text = TOTAL.sub(r"\1\2 = added(\2, \3)", text)
     text = CONSTANT.sub(rounds, text)
     return FROM.sub(r"\g<0>\n\1    \2 = counted(\2)", text)
 
@@ -107,13 +127,13 @@ class Loop(CPUDispatcher):
     """A function that runs as machine code: Numba's dispatcher itself, as anything around it would double a call."""
 
     def __init__(self, text, names):
-        space = {**names, **vector_math.VECTORISED, "counted": counted, "unknown": unknown}
+        space = {**names, **vector_math.VECTORISED, "added": added, "counted": counted, "unknown": unknown}
         space["__name__"] = "engine.compiler.machine"
         if "array_at(" in text:
             from . import addresses  # noqa: PLC0415  few loops need it
 
             space["array_at"] = addresses.array_at
-        exec(compile(with_counts(text), "<loop>", "exec"), space)
+        exec(compile(as_compiled(text), "<loop>", "exec"), space)
         function = space["loop"]
         # Machine code is found by its name in all of the process, what others have left on disk as well.
         function.__qualname__ = "loop_" + hashlib.sha256(text.encode()).hexdigest()[:24]

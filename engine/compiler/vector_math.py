@@ -371,7 +371,8 @@ def of_llvm(name):
         def build(context, builder, signature, args):
             kind = args[0].type
             declared = ir.FunctionType(kind, [kind, kind])
-            return builder.call(builder.module.declare_intrinsic(f"llvm.{name}", [kind], declared), args)
+            function = builder.module.declare_intrinsic(f"llvm.{name}", [kind], declared)
+            return builder.call(function, args, fastmath=("reassoc", "nsz"))
 
         return a(a, b), build
 

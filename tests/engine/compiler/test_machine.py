@@ -192,7 +192,7 @@ def test_counts_are_hidden_where_all_rounds_would_be_written_one_by_one():
         for j in range(15):
             x0[i, j, 0] = 1
 """
-    assert [line.strip() for line in store.with_counts(text).splitlines() if "for" in line] == [
+    assert [line.strip() for line in store.as_compiled(text).splitlines() if "for" in line] == [
         "for i in range(first, last):",
         "for j in range(unknown(3) * 1):",
         "for k in range(unknown(3) * 32):",

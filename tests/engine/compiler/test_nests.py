@@ -123,6 +123,16 @@ def test_special_numbers_are_as_in_eager(value):
 
 
 @needs_numba
+def test_what_is_added_and_subtracted_again_rounds():
+    def rounded(x):
+        return (x + 12582912.0 - 12582912.0) * 2  # 1.5 * 2^23: what is left of x is an integer
+
+    x = numbers(3000, grad=False)
+    found = engine.compile(rounded, fullgraph=True)(x)
+    assert (found == rounded(x)).all() and (found % 2 == 0).all()
+
+
+@needs_numba
 def test_nests_that_do_the_same_are_compiled_once():
     w = [numbers(50, 50, seed=i) for i in range(4)]
 

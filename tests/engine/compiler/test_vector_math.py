@@ -13,7 +13,7 @@ numba = pytest.importorskip("numba", reason="needs Numba, which compiles the loo
 
 from engine.compiler.vector_math import EXTREMES, VECTORISED  # noqa: E402  it imports Numba
 
-LOOP = {"fastmath": {"contract", "reassoc", "nsz"}, "error_model": "numpy", "nogil": True}  # as the compiler's loops
+LOOP = {"fastmath": {"contract"}, "error_model": "numpy", "nogil": True}  # as the compiler's loops
 OF_TWO = {"power", *EXTREMES}
 OF_ONE = sorted(VECTORISED.keys() - OF_TWO)
 SYMMETRIC = {"tanh": -1, "erf": -1, "sin": -1, "cos": 1}  # f(-x) / f(x)

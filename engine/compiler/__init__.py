@@ -1,13 +1,14 @@
 """compile: a function is captured once, planned, written down as Python over NumPy or CuPy, and run from there.
 
-``capture.py`` runs the function on arrays that write down what is done with them, forward and backward; ``plan.py``
-leaves out what is not needed; ``nests.py`` makes loops of steps on the same elements, ``copies.py`` of kernels that
-move them, and ``machine.py`` has Numba compile them; where there is no Numba, ``fuse.py`` joins steps in blocks, and
-``chains.py`` those on a device; ``generate.py`` writes two functions that can be read (``compiled.code``).
-``entry.py`` is all of this for one capture, and runs it; ``guards.py`` says for which calls it holds, by what
-``bytecode.py`` tells of functions.  ``compiled.py``: a call for which no capture holds is captured anew, for many sizes
-if a size was another (``sizes.py``); a function that cannot be captured runs as it is, and ``explain`` tells why.  What
-a call does besides returning, writes, draws, gradients and steps of optimizers, is a part of the code.
+``capture.py`` has the arrays on which the function runs, forward and backward: they write down on a ``tape.py`` what
+is done with them, in ``steps.py``; ``plan.py`` leaves out what is not needed; ``nests.py`` makes loops of steps on the
+same elements, ``copies.py`` of kernels that move them, and ``machine.py`` has Numba compile them; where there is none,
+``fuse.py`` joins steps in blocks, and ``chains.py`` those on a device; ``generate.py`` writes two functions that can be
+read (``compiled.code``).  ``entry.py`` is all of this for one capture, and runs it; ``guards.py`` says for which calls
+it holds, by what ``bytecode.py`` tells of functions.  ``compiled.py``: a call for which no capture holds is captured
+anew, for many sizes if a size was another (``sizes.py``); a function that cannot be captured runs as it is, and
+``explain`` tells why.  What a call does besides returning, writes, draws, gradients and steps of optimizers, is a part
+of the code.
 """
 
 from functools import update_wrapper
@@ -16,9 +17,9 @@ from ..arrays import loops
 from ..help import public
 from ..nn.module import Module
 from . import machine
-from .capture import GraphBreak
 from .compiled import LIMIT, Compiled, Explanation, explain, reset
 from .entry import Entry
+from .steps import GraphBreak
 
 __all__ = ["LIMIT", "Compiled", "Entry", "Explanation", "GraphBreak", "OptimizedModule", "compile", "explain", "reset"]
 

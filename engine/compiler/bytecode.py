@@ -5,7 +5,7 @@ import types
 from functools import lru_cache
 
 from ..nn.module import Module
-from .capture import GraphBreak, line_text
+from .steps import GraphBreak, line_text
 
 # builtins that do something, or tell what no guard sees
 EFFECTS = {*"print input open exec eval globals locals vars setattr delattr id breakpoint __import__".split()}

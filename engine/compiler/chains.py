@@ -14,8 +14,8 @@ import numpy as np
 
 from ..arrays import dispatch
 from ..arrays.devices.kernels import Functions, Kernel, Symbol
-from .capture import Ref, Step, device_type_of
 from .plan import is_ours, sizes_in_words, uses
+from .steps import Ref, Step, device_type_of
 
 KINDS = "function", "method", "operator"
 MAX_ARRAYS = 20  # arrays that go into a formula, and that come out of it: CUDA hands 4 KB of arguments over to a kernel

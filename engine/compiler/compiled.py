@@ -10,9 +10,9 @@ from ..autograd import anomaly
 from ..core.graph import mode
 from ..core.tensor import Tensor
 from . import machine
-from .capture import GraphBreak
 from .entry import Entry
 from .sizes import SMALL_SHARES, varying
+from .steps import GraphBreak
 
 LIMIT = 8  # captures of one function, as in PyTorch; what needs more runs eagerly
 every: WeakSet = WeakSet()  # all compiled functions that are alive

@@ -1,6 +1,5 @@
 """One capture of a function: how it comes about, and how a call runs from it."""
 
-from contextlib import nullcontext
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..arrays.size import Size
 from ..arrays.warn import warn
 from ..autograd.gradients import grad
 from ..autograd.hooks import RetainGrad
-from ..autograd.modes import enable_grad, no_grad
+from ..autograd.modes import enable_grad
 from ..core.backward import backward_pass, reachable
 from ..core.graph import CONSTANT, AccumulateGrad, Node, Output
 from ..core.linear import Clone
@@ -22,12 +21,17 @@ from ..core.versions import version, wrote
 from ..core.views import rebase_history
 from . import copies, machine
 from .bytecode import decided
-from .capture import GraphBreak, NumberWritten, Reading, Ref, Tape, Traced, capture_lock, overlap
+from .capture import Traced
+from .conditions import VALUES, forget_casts, identities_of, own_casts
 from .fuse import planned
 from .generate import generate
-from .guards import VALUES, Guards, forget_casts, identities_of, own_casts
+from .guards import Guards
+from .kernels import FORMULAS
 from .plan import Stage, refs
+from .results import containers, result, viewed
 from .sizes import Generalized, Sizes
+from .steps import GraphBreak, NumberWritten, Ref
+from .tape import Reading, Tape, capture_lock, overlap
 
 # types of what a call may return again and again: nothing can change it
 FIXED = {type(None), type(...), bool, *VALUES, slice, range, Size, dtypes.dtype, device, *number_types, type}
@@ -108,7 +112,7 @@ class Entry:
     def tape(self, args, kwargs, example):
         """(the tape of a run of the function, the Stage that was captured); ``example``: in which sizes."""
         guards = self.guards
-        tape = Tape(guards, copies.FORMULAS if self.looped else {})
+        tape = Tape(guards, FORMULAS if self.looped else {})
         with capture_lock, Reading(tape), own_casts():
             for tensor, (kind, where) in zip(list(guards.tensors), guards.places):
                 x = tensor.__dict__["array"]
@@ -377,48 +381,6 @@ class Entry:
 def with_twins(stage):
     """The same with copies of the steps: planning changes those that it gets."""
     return stage._replace(steps=[s.twin() for s in stage.steps])
-
-
-def containers(part):
-    """The lists and dicts in an argument or result."""
-    if isinstance(part, dict) and any(isinstance(key, Tensor) for key in part):
-        raise GraphBreak("it takes or returns a dict whose keys are tensors", " ")
-    if isinstance(part, (list, dict)):
-        yield part
-    if isinstance(part, (tuple, list, dict)):
-        for below in part.values() if isinstance(part, dict) else part:
-            yield from containers(below)
-
-
-def result(out, tensors, new):
-    """A leaf of the result: see ``Entry.results``."""
-    kind, what, *how = out
-    if kind == "value":
-        return what
-    if kind in ("new", "input"):
-        return (new if kind == "new" else tensors)[what]
-    if kind == "grad":
-        return tensors[what]._grad
-    base = result(what, tensors, new)
-    if kind == "detached":
-        return base.detach()
-    views, meta = how
-    with no_grad() if meta == "no_grad" else nullcontext():
-        for view, arguments in views:
-            base = view(base, *arguments)
-    if meta is not None:
-        base.creation_meta = meta
-    return base
-
-
-def viewed(view, tape):
-    """(an input that a view was made from, or else its base; how to get from there to the view)."""
-    source, done = view._base, 0
-    for tensor, _ in tape.inputs.values():
-        n = len(tensor.view_ops)
-        if tensor._base is view._base and n > done and all(a is b for a, b in zip(tensor.view_ops, view.view_ops)):
-            source, done = tensor, n
-    return source, view.view_ops[done:]
 
 
 def compiled_node_class(entry, saved, inputs):

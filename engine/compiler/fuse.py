@@ -15,8 +15,8 @@ import numpy as np
 
 from ..arrays import threads as blocks
 from . import chains
-from .capture import Ref
 from .plan import Stage, is_elementwise, noted, plan, refs, ufunc_of, uses
+from .steps import Ref
 
 BLOCK = blocks.BLOCK  # elements at most: 1 MB of float32
 REACH = 32  # steps between one that joins and the next, at most: looking at all takes the square of their number

@@ -5,65 +5,52 @@ numbers and strings in arguments, closures, globals and modules, and which objec
 one Python expression, which is compiled.
 """
 
-import re
-import sys
 import types
 from collections import deque
-from contextlib import nullcontext
 from copy import copy
 from enum import Enum
-from functools import cached_property, lru_cache, partial
-from weakref import ref
+from functools import cached_property, partial
 
 import numpy as np
 
 from ..arrays import devices, dispatch, dtypes, random
-from ..arrays.running import switched
 from ..autograd.function import Function
-from ..autograd.hooks import hooked_leaves
 from ..core.graph import AccumulateGrad, mode
 from ..core.tensor import Tensor
 from ..nn import hooks
 from ..nn.module import Module
 from ..optim.lr_scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
+from . import conditions
 from .bytecode import argument_names, check_effects, codes_in, globals_in, line_of, names_in, words_in
-from .capture import GraphBreak, overlap
+from .conditions import VALUES, Conditions, casts, order
+from .known import ENGINE, Unknown, check_known, known_module, ours
+from .steps import GraphBreak
 
-VALUES = (int, float, str, bytes, complex)
-AMP = f"{__package__.rpartition('.')[0]}.amp.autocast_mode"  # a program without autocast does not load it
-ENGINE = __name__.partition(".")[0]
 # functions of the engine that tell or change what no guard watches, and those of files
 SETTINGS = {*"""get_num_threads set_num_threads set_printoptions initial_seed fork_rng get_rng_state set_rng_state
 use_deterministic_algorithms are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled
 set_float32_matmul_precision get_float32_matmul_precision set_detect_anomaly load save""".split()}  # fmt: skip
 UNWATCHED = {"state", "state_dict", "get_last_lr", "get_lr", "initial_seed"}  # of optimizers, schedulers, generators
-MAX_CONDITIONS = 5000  # conditions; a function that reads more is not captured
 MODULE_FIELDS = vars(Module()).keys() - {"training"}  # what a module has besides its own attributes
 HOOKS, BACKWARD = ("_forward_hooks", "_forward_pre_hooks"), ("_backward_hooks", "_backward_pre_hooks")
-# of the standard library, what gives the same for the same arguments; of the rest nobody knows
-PURE = {*"""abc bisect builtins cmath collections contextlib copy dataclasses decimal enum fractions functools heapq
-inspect itertools math numbers operator re statistics string types typing""".split()}  # fmt: skip
 CONTAINERS = tuple, list, deque, dict, set, frozenset
-CACHED = type(lru_cache(int))
 WRAPPERS = {staticmethod: ["__func__"], classmethod: ["__func__"], property: ["fget"], cached_property: ["func"],
             types.MethodType: ["__self__", "__func__"]}  # fmt: skip
-# the engine's attributes of a Tensor
-OWN = {*"array node view_ops creation_meta inference transform_level views aliases _grad _base".split()}
+OWN = {*"array node view_ops creation_meta inference transform_level views aliases _grad _base".split()}  # the engine's
 ASKED = {"_version", "_base", "_is_view", "storage_offset", "output_nr"}
 LEAF_ATTRIBUTES = {"is_leaf", "grad_fn", "retains_grad"}
-GONE = KeyError, AttributeError, IndexError, ValueError  # what was read is no longer there
 MAKERS = "__init__", "__new__", "__post_init__", "__setattr__"  # called where an object is made
 
 
-class Guards:
+class Guards(Conditions):
     """Collects conditions on what a function reads; ``tensors`` are the Tensors among it: the inputs."""
 
     def __init__(self, function, leaves, sizes=None):
         self.sizes = sizes  # which may vary
         self.suspects = []  # (name of an attribute, the GraphBreak that its use is)
         self.codes = []  # of the functions that are read
-        self.conditions, self.space = [], {**globals()}  # they use what this file has
+        self.conditions, self.space = [], {**vars(conditions), **globals()}  # they use what these files have
         self.tensors, self.names = [], []
         self.places = []  # of each: ("argument", number), ("fixed", the Tensor) or ("grad", the number of its Tensor)
         self.seen, self.index = set(), {}
@@ -82,8 +69,8 @@ class Guards:
         self.add(f"casts() == {casts()}")
         self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
         self.add(f"devices.default.device == {self.constant(devices.default.device)}")
-        if "cuda" in devices.backends:
-            self.add(f"devices.backends['cuda'].current() == {devices.backends['cuda'].current()}")
+        if gpus := devices.backends.get("cuda"):
+            self.add(f"devices.backends['cuda'].current() == {gpus.current()}")
         names = argument_names(function)
         for i, leaf in enumerate(leaves):
             self.read(f"a{i}", leaf, names[i] if i < len(names) else f"x{i}", argument=i)
@@ -95,8 +82,7 @@ class Guards:
                 raise why
         for code in self.codes:
             for n in ASKED.intersection(code.co_names):
-                why = f"it asks for {n} of a tensor, which is another for others that are like it"
-                raise GraphBreak(why, line_of(code, n))
+                raise GraphBreak(f"it asks for {n} of a tensor, which others like it need not share", line_of(code, n))
         for number, tensor in enumerate(self.tensors):  # the attributes that a program gave them
             path, own = self.space_path(number), tensor.__dict__
             for n in sorted(self.called.intersection(own).difference(OWN)):
@@ -108,87 +94,6 @@ class Guards:
         for number, tensor in enumerate(self.tensors):
             self.tensor(number, tensor)
         self.count = len(leaves)
-
-    def finish(self, written=()):
-        """Make ``matches(leaves)`` of the conditions; ``written``: the numbers of inputs that are written in place."""
-        if written:
-            arrays = [f"{self.space_path(n)}.array, " for n in range(len(self.tensors))]
-            others = "".join(a for n, a in enumerate(arrays) if n not in written)
-            self.add(f"separate(({''.join(arrays[n] for n in written)}), ({others}))")
-            for n in written:
-                self.add(f"not {self.space_path(n)}.inference")
-        fixed = frozenset(id(where) for kind, where in self.places if kind == "fixed")
-        for kind, where in self.places if fixed else ():
-            if kind == "argument" and where not in self.fixed:  # an argument is none of the other tensors
-                self.add(f"id(a{where}) not in {self.constant(fixed)}")
-        if leaves := sorted(self.leaves):
-            self.add(f"without_hooks(({''.join(f'{self.space_path(n)}, ' for n in leaves)}))")
-        text = " and\n    ".join(self.conditions)
-        names = ", ".join(f"a{i}" for i in range(self.count))
-        code = f"def matches(leaves):\n    try:\n        [{names}] = leaves\n        return ({text})\n"
-        code += "    except GONE:\n        return False\n"
-        exec(compile(code, "<guards>", "exec"), self.space)
-        self.matches = self.space["matches"]
-
-    def readable(self):
-        """The conditions as they can be read: names of classes and functions and values in place of k0, k1, ..."""
-
-        def text(found):
-            value = self.space[found[0]]
-            if isinstance(value, (*VALUES, type(None))):
-                return repr(value)
-            named = isinstance(value, (np.dtype, devices.device, dtypes.dtype))
-            return getattr(value, "__name__", None) or (str(value) if named else type(value).__name__)
-
-        conditions = (re.sub(r"(\w+)\.__class__ is", r"type(\1) is", condition) for condition in self.conditions)
-        return [re.sub(r"\bk\d+\b", text, condition) for condition in conditions]
-
-    def failing(self, leaves):
-        """The first condition that does not hold, as it can be read; "" if all do."""
-        space = {**self.space, **{f"a{i}": leaf for i, leaf in enumerate(leaves)}}
-        for condition, words in zip(self.conditions, self.readable()):
-            try:
-                holds = eval(condition, space)
-            except GONE:
-                holds = False
-            if not holds:
-                return words
-        return ""
-
-    def hold(self, containers):
-        """Let lists and dicts that are given be as they were after the capture: [(each, what it held)]."""
-        held = [(value, copy(value)) for value in containers]
-        self.snapshots += held
-        self.seen.update(map(id, containers))
-        return held
-
-    def forget(self):
-        """Keep no arguments and no containers alive."""
-        self.tensors, self.snapshots = [], []
-
-    def restore(self):
-        """Undo what the capture put into lists, dicts and sets: the call that follows does it again."""
-        for value, held in self.snapshots:
-            if isinstance(value, np.ndarray):
-                if value.flags.writeable:
-                    value[...] = held
-            elif identities_of(value) != identities_of(held):
-                value.clear()
-                (value.update if isinstance(value, (dict, set)) else value.extend)(held)
-
-    def add(self, condition):
-        self.conditions.append(condition)
-        if len(self.conditions) > MAX_CONDITIONS:
-            raise GraphBreak("it reads more Python values than guards can watch", " ")
-
-    def constant(self, value):
-        name = f"k{len(self.space)}"
-        self.space[name] = value
-        return name
-
-    def same(self, path, value):
-        if path is not None:
-            self.add(f"{path} is {self.constant(value)}")
 
     def read(self, path, value, name="x", argument=None, names=()):
         """Add the conditions for a value that is found at ``path`` (None: held by the compiled function itself)."""
@@ -261,19 +166,6 @@ class Guards:
         if first is None:
             self.enter(tensor, ("fixed", tensor) if argument is None else ("argument", argument), name)
 
-    def enter(self, tensor, place, name):
-        """Let a Tensor be an input."""
-        self.index[id(tensor)] = len(self.tensors)
-        self.tensors.append(tensor)
-        self.places.append(place)
-        self.names.append(name)
-
-    def space_path(self, number):
-        kind, where = self.places[number]
-        if kind == "grad":
-            return f"{self.space_path(where)}._grad"
-        return f"a{where}" if kind == "argument" else self.constant(where)
-
     def gradient(self, number, grad):
         """The conditions on the ``.grad`` of a Tensor, which the function reads or adds to."""
         path = f"{self.space_path(number)}._grad"
@@ -285,12 +177,6 @@ class Guards:
             self.enter(grad, ("grad", number), f"{self.names[number]}_grad")
             self.add(f"{path} is not None")
             self.tensor(len(self.tensors) - 1, grad)
-
-    def leaf(self, number):
-        """The condition on a Tensor to which backward adds a gradient."""
-        if number not in self.leaves:
-            self.leaves.add(number)
-            self.add(f"type({self.space_path(number)}.node) is AccumulateGrad")
 
     def tensor(self, number, tensor):
         """The conditions on what a Tensor is."""
@@ -319,7 +205,6 @@ class Guards:
         elif x.ndim:
             self.add(f"x{number}.shape == {x.shape} and x{number}.strides == {x.strides}")
         self.add(f"{path}.node is {'not ' if own['node'] is not None else ''}None")
-
         if own["node"] is not None and LEAF_ATTRIBUTES.intersection(self.called):  # stand-ins are leaves
             if type(own["node"]) is not AccumulateGrad:
                 raise GraphBreak(f"it asks whether {name} is a leaf, which it is not", " ")
@@ -513,94 +398,3 @@ class Guards:
             self.read(path, value, name, names=names)
         except Unknown as why:
             raise Unknown(why.reason, why.line.strip() or line_of(code, name)) from None
-
-
-def identities_of(container):
-    """List the identities of the objects that a list, deque, set or dict holds."""
-    return [*map(id, container)], [*map(id, container.values())] if isinstance(container, dict) else ()
-
-
-def order(container):
-    """The keys of a dict or set one after the other; what is compared by identity as its identity."""
-    return [k if type(k) in (str, int) else id(k) for k in container]
-
-
-def memory_of(x):
-    """Return the identity of what owns the memory of an array, in the end."""
-    while (below := x.obj if isinstance(x, memoryview) else getattr(x, "base", None)) is not None:
-        x = below
-    return id(x)
-
-
-def separate(written, others):
-    """Return whether no array that is written shares memory with another input."""
-    found = [*map(memory_of, written)]
-    if len({*found}) == len(found) and {*found}.isdisjoint(map(memory_of, others)):
-        return True
-    every = [*written, *others]
-    return not any(overlap(x, y) for i, x in enumerate(written) for y in every[i + 1 :])
-
-
-def without_hooks(tensors):
-    """Return whether none of these leaves has a hook."""
-    return not hooked_leaves or not any(t.node is not None and ref(t.node) in hooked_leaves for t in tensors)
-
-
-def ours(module_name):
-    """Return whether a module is one that users do not write: the engine's, or of a library it stands on."""
-    libraries = ENGINE, "numpy", "builtins", "math"
-    return (module_name or "").partition(".")[0] in libraries
-
-
-def known_module(module_name):
-    """Return whether what the classes of a module do is known: they are ours or the standard library's."""
-    return ours(module_name) or (module_name or "").partition(".")[0] in PURE
-
-
-class Unknown(GraphBreak):
-    """Something is used of which no guard can tell whether it gives the same again."""
-
-
-def check_known(value, name, names=()):
-    """``Unknown`` for clocks, random numbers, files, iterators, and whatever else of other modules may change."""
-    kind = type(value)
-    if hasattr(kind, "__next__"):
-        raise Unknown(f"it uses an iterator, {name}, which each call moves on", " ")
-    if kind is CACHED:
-        raise Unknown(f"it uses {name}, which remembers what it gave before", " ")
-    if kind is types.ModuleType:
-        module = value.__name__
-        if value is np and "random" in names and any(n in names for n in vars(np.random) if n != "random"):
-            raise Unknown("it uses np.random, whose streams guards cannot watch: take engine's random numbers", " ")
-        if not any(n in vars(value) for n in names):
-            return
-    else:
-        owner = getattr(value, "__self__", None) if kind is types.BuiltinMethodType else None
-        named = isinstance(value, type) or callable(value) and hasattr(value, "__name__")
-        owner = None if isinstance(owner, types.ModuleType) else owner
-        module = type(owner).__module__ if owner is not None else value.__module__ if named else kind.__module__
-    top = (module or "").partition(".")[0].lstrip("_")
-    held = kind.__module__ == "builtins" and hasattr(kind, "__len__")  # a bytearray, the items of a dict
-    if held or (module or "").startswith("numpy.random") or (top in sys.stdlib_module_names and top not in PURE):
-        what = f"{name}, of the type {kind.__name__}" if held else f"{name}, of the module {module}"
-        raise Unknown(f"it uses {what}, of which guards cannot tell whether it gives the same", " ")
-
-
-def casts():
-    """Return what autocast does in this thread: (devices, their dtypes), () where it is off."""
-    amp = sys.modules.get(AMP)
-    if amp is None or not amp.state.active:
-        return ()
-    return amp.state.active, tuple(amp.state.dtype[kind].name for kind in amp.state.active)
-
-
-def forget_casts():
-    """Let the casts of weights go that autocast has kept."""
-    if AMP in sys.modules:
-        sys.modules[AMP].clear_autocast_cache()
-
-
-def own_casts(on=True):
-    """A block in which no cast of a weight is known from before or will be known afterwards; or nothing is cast."""
-    amp = sys.modules.get(AMP)
-    return nullcontext() if amp is None else switched(amp.state, cache={}, active=amp.state.active if on else ())

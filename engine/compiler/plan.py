@@ -8,7 +8,8 @@ from copy import copy
 import numpy as np
 
 from ..arrays.devices import backends
-from .capture import NESTED, Ref, Step, leaves, map_parts, parts_of, scipy_special
+from .capture import scipy_special
+from .steps import NESTED, Ref, Step, leaves, map_parts, parts_of
 
 ENGINE = __name__.partition(".")[0]
 

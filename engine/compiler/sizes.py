@@ -16,8 +16,8 @@ import numpy as np
 from ..arrays.devices import cpu, device_of, moved
 from ..arrays.dispatch import device_names, modules
 from ..core.tensor import Tensor
-from .capture import NESTED, GraphBreak, Ref, Step, parts_of
 from .plan import argument_key
+from .steps import NESTED, GraphBreak, Ref, Step, parts_of
 
 MAX_VARYING = 3  # sizes that vary
 SMALL_SHARES = (0, 0.5, 1)  # how small the small one is, as a part of the call's: the next where a function needs more

@@ -47,7 +47,7 @@ FROM = re.compile(r"^( *)for (\w+) in range\(.+, .+\):(?: *#.*)?$", re.MULTILINE
 TOTAL = re.compile(r"^( *)(\w+) \+= (.+)$", re.MULTILINE)  # a sum that is kept in a register
 CONSTANT = re.compile(r"^( *)for (\w+) in range\((\d+)\):(?=((?:\n\1 .*)*))", re.MULTILINE)  # and what is in it
 SHORT = 16  # rounds of an innermost loop: fewer may be written one by one
-RULES = "store.py", "machine.py", "vector_math.py", "addresses.py"  # files that machine code depends on
+RULES = [f"{n}.py" for n in "store machine vector_math elementary addresses".split()]  # that code depends on
 FAILED = 'A loop could not be compiled, and its function runs eagerly; options={"loops": False} leaves loops out.'
 failed: dict = {}  # name of a loop -> why it could not be compiled
 progress = Progress()

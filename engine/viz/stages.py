@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass, field
 
 from ..arrays.dtypes import of as dtype_of
-from ..compiler.capture import Ref, leaves
 from ..compiler.generate import Writer
 from ..compiler.plan import refs, uses
+from ..compiler.steps import Ref, leaves
 from .dot import Drawing, box, chip, digraph, plural
 from .recorded import Known, brief
 

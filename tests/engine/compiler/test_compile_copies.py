@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.compiler import copies, machine
+from engine.compiler import copy_text, machine
 from engine.nn import functional as F
 
 pytestmark = [
@@ -268,8 +268,8 @@ def test_axes_say_where_a_position_lies_inside():
     for facts in np.random.default_rng(0).integers(1, 5, (200, 6)):
         size, taps, stride, dilation, padding, more = map(int, facts)
         count = more + 1
-        axis = copies.Axis((size, count, taps, stride, padding - 1, dilation), "i", "k")
-        element = copies.plain_element(axis)
+        axis = copy_text.Axis((size, count, taps, stride, padding - 1, dilation), "i", "k")
+        element = copy_text.plain_element(axis)
         for k in range(taps):
             head = axis.over_places().removeprefix("for i in ").removesuffix(":")
             found = list(eval(head, {"k": k}))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.compiler import machine, nests
+from engine.compiler import digits, machine, nests
 from engine.nn import functional as F
 
 pytestmark = [pytest.mark.usefixtures("generator"), pytest.mark.generator("numba")]
@@ -181,7 +181,7 @@ def test_a_softmax_reads_as_one_nest():
     ],
 )
 def test_digits_say_on_which_place_values_an_array_depends(shape, whole, within, expected):
-    assert nests.digits_of(shape, whole, within) == expected
+    assert digits.digits_of(shape, whole, within) == expected
 
 
 def test_without_loops_programs_are_numpy():

@@ -51,6 +51,7 @@ class Writer:
         self.names, self.taken, self.used, self.constants, self.given = {}, set(), {}, {}, {}
         self.pools, self.formulas, self.fills = [], [], {}
         self.loops, self.shown = {}, []  # name of a loop -> its text for the compiler; the texts that are read
+        self.harmless = {}  # name of a function -> how many of its lines can be done again
         self.module = ""  # how a device's functions are called, if not by its own name
         self.taken.update(keyword.kwlist, KNOWN, OURS)
 
@@ -199,8 +200,10 @@ class Writer:
         """The text of a function that forgets large arrays in time; ``shared``: the results to return as copies."""
         memory = MemoryPlan(self, steps, results)
         shown_line = None  # a line of the user's stands beside its first step
-        lines = []
+        lines, harmless = [], None  # the lines before the first that changes more than arrays of its own
         for i, step in enumerate(steps):
+            if harmless is None and self.has_effect(step):
+                harmless = sum(text.count("\n") + 1 for text in lines)
             if step.kind == "fused" and step.where:
                 text, call = chains.lines(step, self)
                 self.formulas.append(text)
@@ -222,9 +225,14 @@ class Writer:
             names = ", ".join(memory.buffers.values())
             head.append(f"    {names}{one(memory.buffers)} = lent = {pool}.take()")
             lines.append(f"    {pool}.give(lent)")
+        self.harmless[name] = math.inf if harmless is None else len(head) + harmless
         returned = [self.text(r) + ".copy()" * (i in shared) for i, r in enumerate(results)]
         lines.append(f"    return ({', '.join(returned)}{one(returned)})")
         return "\n".join([*head, *lines])
+
+    def has_effect(self, step):
+        """Return whether somebody sees from outside that a step was done."""
+        return step.kind == "call" or (step.writes is not None and self.steps[step.owner].kind == "input")
 
     def pool(self, kinds):
         """The name of ``Buffers`` of some kinds, which are kept from call to call."""
@@ -309,4 +317,5 @@ def generate(plan, steps, input_names):
     exec(compile(run, filename, "exec"), space)
     if writer.loops:
         space |= {"in_rows": machine.in_rows, **{name: machine.compiled(text) for name, text in writer.loops.items()}}
+    space["forward"].harmless = writer.harmless["forward"]
     return space["forward"], space.get("backward"), code

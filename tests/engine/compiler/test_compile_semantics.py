@@ -386,6 +386,33 @@ def test_a_call_that_deviates_writes_once():
     assert norm.num_batches_tracked == 2 and not engine.equal(before, norm.running_mean)
 
 
+def test_an_error_before_anything_was_changed_is_raised_as_in_eager():
+    w = engine.randn(10, 4, requires_grad=True)
+
+    def step(places):
+        w.grad = None
+        (w[places] * 3).exp().sum().backward()
+
+    compiled = engine.compile(step, fullgraph=True)
+    compiled(engine.tensor([1, 2, 3]))
+    with pytest.raises(IndexError, match="index 10 is out of bounds for dimension 0 with size 10"):
+        compiled(engine.tensor([1, 10, 3]))
+
+
+def test_an_error_after_something_was_changed_leaves_that_done_once():
+    counted, w = engine.zeros(3), engine.randn(10, 4)
+
+    def step(places):
+        counted.add_(1)
+        return (w[places] * 3).exp()
+
+    compiled = engine.compile(step, fullgraph=True)
+    compiled(engine.tensor([1, 2, 3]))
+    with pytest.raises(IndexError, match="index 10 is out of bounds"):
+        compiled(engine.tensor([1, 10, 3]))
+    assert counted.tolist() == [2, 2, 2]
+
+
 def test_create_graph_through_writes_is_refused():
     norm, x = nn.BatchNorm1d(3), numbers(4, 3, grad=True)
     y = captured(norm)(x).square().sum()

@@ -14,6 +14,7 @@ from .entry import Entry
 from .sizes import SMALL_SHARES, varying
 from .steps import GraphBreak
 
+OWN_SIZES = 3  # sizes for which a function has captures of their own, if those have loops: one for many sizes has none
 LIMIT = 8  # captures of one function, as in PyTorch; what needs more runs eagerly
 every: WeakSet = WeakSet()  # all compiled functions that are alive
 
@@ -70,8 +71,11 @@ class Compiled:
 
     def captured(self, leaves, structure, args, kwargs):
         """A new capture: for many sizes of what varies, if that can be, or else for those of this call."""
-        before = [e.shapes_seen for e in self.entries if e.structure == structure]
-        if self.dynamic is not False and not self.specialized and (self.dynamic or before):
+        others = [e for e in self.entries if e.structure == structure]
+        before = [e.shapes_seen for e in others]
+        few = len({*map(repr, before)}) < OWN_SIZES
+        apart = self.dynamic is None and few and all("\ndef loop" in e.code for e in others)
+        if self.dynamic is not False and not self.specialized and not apart:
             dims = varying(leaves, before, self.dynamic)
             for small in SMALL_SHARES if dims else ():
                 entry = Entry(self, leaves, structure, args, kwargs, dims, small)

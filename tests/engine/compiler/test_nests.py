@@ -184,6 +184,22 @@ def test_digits_say_on_which_place_values_an_array_depends(shape, whole, within,
     assert digits.digits_of(shape, whole, within) == expected
 
 
+@needs_numba
+def test_the_first_three_sizes_have_loops_and_most_of_them_in_common():
+    w, b = numbers(40, 40), numbers(40)
+
+    def f(x):
+        return F.gelu(x @ w + b).softmax(-1)
+
+    compiled, known = engine.compile(f, fullgraph=True), {*machine.loops}
+    for rows, captures in (50, 1), (30, 2), (50, 2), (20, 3), (40, 4), (35, 4):
+        x = numbers(rows, 40, grad=False)
+        np.testing.assert_allclose(compiled(x).detach().numpy(), f(x).detach().numpy(), 1e-5, 1e-6)
+        assert len(compiled.entries) == captures
+    assert [e.sizes is not None for e in compiled.entries] == [False, False, False, True]
+    assert len(machine.loops.keys() - known) == compiled.entries[0].code.count("\ndef loop")
+
+
 def test_without_loops_programs_are_numpy():
     function = engine.compile(lambda x: (x * 2).exp() + 1, options={"loops": False})
     function(numbers(100))

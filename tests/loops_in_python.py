@@ -1,6 +1,7 @@
 """The text of a loop run as the plain Python that it is: slow, and there at once."""
 
 import numpy as np
+from ml_dtypes import bfloat16
 from scipy import special
 
 from engine.compiler import machine
@@ -8,7 +9,8 @@ from engine.compiler import machine
 FUNCTIONS = {
     "larger": np.maximum, "smaller": np.minimum, "largest": np.maximum, "smallest": np.minimum, "expit": special.expit,
     "erf": special.erf, "erfc": special.erfc, "abs": abs, "min": min, "max": max,
-    "counted": int,
+    "counted": int, "bfloat16": lambda x: np.float32(bfloat16(x)), "shortened": lambda x: bfloat16(x).view(np.uint16),
+    "widened": lambda bits: np.float32(np.uint16(bits).view(bfloat16)),
 }  # fmt: skip
 
 

@@ -9,11 +9,13 @@ import re
 
 import numpy as np
 
-from .nests import LONG_NAMES
+from .nests import LONG_NAMES, SHORT
 
 
 def literal(a, dtype):
     """Write a number of the type of the loop."""
+    if dtype == SHORT:
+        a, dtype = float(dtype.type(a)), np.dtype("float32")
     if isinstance(a, np.generic):
         a = a.item()
     if is_bool(dtype) or type(a) is bool:
@@ -29,7 +31,7 @@ def is_bool(dtype):
 
 def kind(dtype):
     """The name of a type in a loop."""
-    return "bool_" if is_bool(dtype) else str(dtype)
+    return "bool_" if is_bool(dtype) else "float32" if dtype == SHORT else str(dtype)
 
 
 def bracketed(text):
@@ -69,4 +71,5 @@ def canonical(text):
     return re.sub(r"^def \w+", "def loop", body)
 
 
-SPACE_NAMES = {*"float32 float64 int32 int64 bool_ sqrt empty larger smaller largest smallest".split(), *LONG_NAMES}
+SPACE_NAMES = {*"float32 float64 int32 int64 bool_ sqrt empty larger smaller largest smallest".split(), *LONG_NAMES,
+               *"bfloat16 shortened widened".split()}  # fmt: skip

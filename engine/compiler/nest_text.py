@@ -6,7 +6,7 @@ import numpy as np
 
 from .digits import digits_of
 from .loop_text import bracketed, canonical, is_bool, kind, literal, plain
-from .nests import EXTREMES, INDICES, THREADED, operands_of
+from .nests import EXTREMES, INDICES, SHORT, THREADED, operands_of
 from .passes import AT_ONCE, Passes
 from .plan import uses
 from .steps import Ref
@@ -36,16 +36,18 @@ class Text(Passes):
         """The text of an operand that comes from outside."""
         if type(a) is Ref:
             step, name = self.writer.steps[a.number], self.writer.names[a.number]
-            digits, shape, key = digits_of(step.shape, whole, within), step.shape, a.number
+            digits, shape, key, dtype = digits_of(step.shape, whole, within), step.shape, a.number, step.dtype
         else:
             digits, shape, name, key = digits_of(a.shape, whole, within), a.shape, self.writer.constant(a), id(a)
+            dtype = a.dtype
         _, sizes = self.subscript(digits)
         if not digits:
             text = name + "[()]" if shape == () else f"{name}.item()"
         else:
-            text = name if shape == sizes else f"{name}.reshape({', '.join(map(str, sizes))})"
+            text = given(name, shape, sizes, dtype)
         name = self.parameter(key, text) if digits else self.number(key, name, text)
-        return self.element(name, digits)
+        element = self.element(name, digits)
+        return f"«widened(»{element}«)»" if dtype == SHORT else element
 
     def number(self, key, name, text):
         if key not in self.parameters:
@@ -99,7 +101,11 @@ class Text(Passes):
         text = pattern.format(*(t if apart else bracketed(t) for t in terms))
         if m.name == "astype":
             to = m.dtype
+            if to == SHORT:
+                return f"bfloat16({terms[0]})"
             return f"{kind(to)}({terms[0]})" if not is_bool(to) else f"({bracketed(terms[0])} != 0)"
+        if m.dtype == SHORT:
+            return f"«bfloat16(»{text}«)»"
         return f"«{kind(m.dtype)}(»{text}«)»" if m.dtype.kind == "i" else text
 
     def value(self, n, at):
@@ -111,6 +117,8 @@ class Text(Passes):
             text = self.element(
                 self.scratch[n], self.digits[n] if self.scratch[n] in self.kept_names else self.row_digits
             )
+            if m.dtype == SHORT and self.scratch[n] in self.kept_names:
+                text = f"«widened(»{text}«)»"
         else:
             text = self.expression(m, at)
             if self.count[n] > 1 or len(plain(text)) > 64:
@@ -147,7 +155,7 @@ class Text(Passes):
         for n in results:
             _, sizes = self.subscript(self.digits[n])
             shape = self.members[n].shape
-            call = writer.names[n] if shape == sizes else f"{writer.names[n]}.reshape({', '.join(map(str, sizes))})"
+            call = given(writer.names[n], shape, sizes, self.members[n].dtype)
             self.parameters["out", n] = self.result_names[n], call
         sums = [k for k in self.parameters if type(k) is tuple and k[0] == "out" and k[1] in self.late]
         for k in sums:  # what each thread has its own of comes last
@@ -156,14 +164,14 @@ class Text(Passes):
             _, sizes = self.subscript(self.row_digits)
             self.parameters["held", held] = held, f"np.empty({sizes}, {writer.text(dtype)})"
         inner = [p for p, _ in self.parameters.values()]
-        given = [t for _, t in self.parameters.values()]
+        texts = [t for _, t in self.parameters.values()]
         if returned:
             self.depth = 1
             self.say(f"return {', '.join(self.result_names[n] for n in returned)}{',' * (len(returned) == 1)}")
         self.function(name, inner)
         apart = "".join(f", {k}={n}" for k, n in (("sums", len(sums)), ("held", len(self.rows_held))) if n)
-        call = f"in_rows({name}, {rows}, {', '.join(given)}{apart})" if self.cost() > THREADED else (
-            f"{name}(0, {rows}, {', '.join(given)})")  # fmt: skip
+        call = f"in_rows({name}, {rows}, {', '.join(texts)}{apart})" if self.cost() > THREADED else (
+            f"{name}(0, {rows}, {', '.join(texts)})")  # fmt: skip
         if returned:
             call = f"{', '.join(writer.names[n] for n in returned)}{',' * (len(returned) == 1)} = {call}"
         text.append(call)
@@ -258,6 +266,7 @@ class Text(Passes):
             for n in stores:
                 m = self.members[n]
                 value = self.value(n, at)
+                value = f"«shortened(»{value}«)»" if m.dtype == SHORT else value
                 self.say(f"{self.element(self.result_names[n], self.digits[n])} = {value}", m)
             self.local = {k: v for k, v in self.local.items() if not self.is_full(k)}
             self.depth = start
@@ -334,6 +343,12 @@ class Text(Passes):
         head = f"def {name}(first, last{''.join(', ' + p for p in parameters)}):"
         self.writer.loops[name] = canonical("\n".join([head, *("    " * d + t for d, t, _ in self.text)]))
         self.writer.shown.append(plain("\n".join([f"{head}  # {rows}", *body])))
+
+
+def given(name, shape, sizes, dtype):
+    """Return how an array is handed over, in some sizes; Numba knows no bfloat16, but its bits."""
+    name += ".view(np.uint16)" if dtype == SHORT else ""
+    return name if shape == sizes else f"{name}.reshape({', '.join(map(str, sizes))})"
 
 
 def stand_in(m, nest):

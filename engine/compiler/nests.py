@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import dtypes
 from . import chains, fuse
 from .digits import digits_of, is_chain, joined
 from .plan import ufunc_of, uses
@@ -44,6 +45,7 @@ OF_BOOLS = {"bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_
 FLOATS = np.dtype("float32"), np.dtype("float64")
 NUMBERS = (*FLOATS, np.dtype("int32"), np.dtype("int64"), np.dtype("bool"))
 SOURCES = (*NUMBERS, np.dtype("uint8"), np.dtype("int8"), np.dtype("int16"))  # what may be cast to one of these
+SHORT = dtypes.bfloat16.np  # in loops it is float32, rounded after each operation
 # What leaves the extreme of a row: what that is called, the function of two numbers that it takes, how it begins.
 EXTREMES = {"max": ("top", "largest", -math.inf), "min": ("least", "smallest", math.inf)}
 INDICES = "ijklpq"
@@ -159,7 +161,7 @@ class Nest(chains.Group):
         return self.size > 0 and self.takes(step)
 
     def takes(self, step):
-        if step.shape is None or step.where or step.dtype not in NUMBERS:
+        if step.shape is None or step.where or step.dtype not in (*NUMBERS, SHORT):
             return False
         if step.writes is not None or step.owner in self.written:
             return False
@@ -173,6 +175,8 @@ class Nest(chains.Group):
         if found is None:
             return False
         digits, operands = found
+        if step.dtype == SHORT and (digits != self.all or not digits):
+            return False
         ends = self.ends.union(*(r for d in (digits, *operands.values()) for r in d))
         arrays = self.arrays | {n for n in operands if n not in self.inside}
         if not is_chain(ends) or len(arrays) > MAX_ARRAYS:
@@ -202,9 +206,11 @@ class Nest(chains.Group):
         """(key, digits) of an operand of a step of the shape ``whole``; None if a loop cannot read it."""
         if type(a) is Ref:
             step = self.source[a.number]
-            if step.shape is None or step.dtype not in SOURCES or step.where or step.owner in self.written:
+            if step.shape is None or step.dtype not in (*SOURCES, SHORT) or step.where or step.owner in self.written:
                 return None
             digits = digits_of(step.shape, whole, within)
+            if step.dtype == SHORT and not digits:
+                return None
             if a.number in self.inside:
                 if a.number in self.late or self.digits[a.number] != digits:
                     return None

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from .digits import joined
-from .nests import CHEAP, INDICES, formula_of, is_alias
+from .nests import CHEAP, INDICES, SHORT, formula_of, is_alias
 from .plan import uses
 
 AT_ONCE = 2048  # elements that are added up in float32 before their sum joins one in float64
@@ -105,7 +105,7 @@ class Passes:
                 continue
             m = self.members[n]
             for k in self.stored:  # a result that is written by the time has room for it
-                free = self.is_full(k) and k not in taken and self.members[k].dtype == m.dtype
+                free = self.is_full(k) and k not in taken and self.members[k].dtype == m.dtype != SHORT
                 if free and self.stage[k] >= until:
                     self.scratch[n], self.lent[n] = self.result_names[k], k
                     taken.add(k)
@@ -113,7 +113,7 @@ class Passes:
             else:
                 name = self.writer.fresh("held")
                 self.scratch[n] = name
-                self.rows_held.append((name, m.dtype))
+                self.rows_held.append((name, np.dtype("float32") if m.dtype == SHORT else m.dtype))
         self.row_digits = joined([(a, b) for a, b in self.extents[self.cut :]])
 
     def is_cheap(self, n, at, left=4):

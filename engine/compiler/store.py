@@ -127,7 +127,14 @@ class Loop(CPUDispatcher):
     """A function that runs as machine code: Numba's dispatcher itself, as anything around it would double a call."""
 
     def __init__(self, text, names):
-        space = {**names, **vector_math.VECTORISED, "added": added, "counted": counted, "unknown": unknown}
+        space = {
+            **names,
+            **vector_math.VECTORISED,
+            **vector_math.CASTS,
+            "added": added,
+            "counted": counted,
+            "unknown": unknown,
+        }
         space["__name__"] = "engine.compiler.machine"
         if "array_at(" in text:
             from . import addresses  # noqa: PLC0415  few loops need it

@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from .elementary import INLINED, as_bits, functions_of, inlined, polynomial
+from .elementary import INLINED, as_bits, as_number, functions_of, inlined, polynomial
 
 EXP = 0.49999997, 0.16666542, 0.041667525, 0.008366683, 0.0013862448
 LOG = 0.6666666562238461, 0.4000033914507416, 0.28537102210557624, 0.2358552190115487
@@ -156,6 +156,25 @@ larger = inlined(lambda a, b: a if (a >= b) | (a != a) else b)
 smaller = inlined(lambda a, b: a if (a <= b) | (a != a) else b)
 
 
+@inlined
+def widened(bits):
+    """The float32 that a bfloat16's bits are the upper half of."""
+    return as_number(np.int32(np.int32(bits) << 16))
+
+
+@inlined
+def shortened(x):
+    """The bits of the nearest bfloat16, of two the even one."""
+    bits = as_bits(f32(x))
+    nearest = np.int32(bits + np.int32(32767) + ((bits >> 16) & 1)) >> 16
+    return np.uint16(nearest) if x == x else np.uint16(32704)
+
+
+@inlined
+def bfloat16(x):
+    return widened(shortened(x))
+
+
 def of_llvm(name):
     """A function of two numbers of one type that LLVM has."""
 
@@ -174,3 +193,4 @@ def of_llvm(name):
 
 EXTREMES = {"larger": larger, "smaller": smaller, "largest": of_llvm("maximum"), "smallest": of_llvm("minimum")}
 VECTORISED |= EXTREMES
+CASTS = {"widened": widened, "shortened": shortened, "bfloat16": bfloat16}

@@ -1,6 +1,6 @@
 """`python -m course check PATH.ipynb`: one filled exercise notebook, judged without a kernel and without a class.
 
-Its answers run where those of `class grade` do (`course.classroom.grading`, `course.process.sandbox`), with the hidden
+Its answers run where those of `class grade` do (`course.classroom.deciding`, `course.process.sandbox`), with the hidden
 tests. The cells of checks are the course's own, whatever became of the submission's.
 """
 
@@ -84,7 +84,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 def judged(path: Path, seconds: float = SECONDS, only: list[str] | None = None) -> tuple[str, list[str], list[Judged]]:
     """The notebook's name in the course, what is to be said of the file, and its exercises. Raises Problem."""
-    from course.classroom import grading, handed_in
+    from course.classroom import deciding, grading, handed_in
 
     start = time.monotonic()
     if not path.is_file():
@@ -111,13 +111,13 @@ def judged(path: Path, seconds: float = SECONDS, only: list[str] | None = None) 
             raise Problem(f"{name} has no exercise {min(missing)}: {', '.join(check.key for check, _ in checks)}.")
         checks = [(check, worth) for check, worth in checks if check.key in wanted]
 
-    def judge(check: grading.Check, worth: float) -> Judged:
+    def judge(check: deciding.Check, worth: float) -> Judged:
         try:
             if check.key in sealed:
-                raise grading.NotChecked(SEALED)
+                raise deciding.NotChecked(SEALED)
             left = max(0.0, start + seconds - time.monotonic())
-            answer = grading.decide(check._replace(together=TOGETHER), left)
-        except grading.NotChecked as error:
+            answer = deciding.decide(check._replace(together=TOGETHER), left)
+        except deciding.NotChecked as error:
             says = f"Exercise {check.key}: {NOT_JUDGED}. {error}"
             return Judged(check.key, NOT_JUDGED, 0, worth, says, str(error))
         shown = grading.outputs(check, answer, worth)[0].data["text/plain"]

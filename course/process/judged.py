@@ -13,6 +13,7 @@ import json
 import os
 import pickle
 import sys
+import tempfile
 import types
 from collections.abc import Iterable
 from importlib.abc import Loader, MetaPathFinder
@@ -163,8 +164,15 @@ def _texts(values: Iterable[Any]) -> list[str]:
 # In the process itself
 
 
-def _serve() -> None:
-    reply, own = os.fdopen(os.dup(1), "wb"), os.getpid()
+def own(folder: str) -> dict[str, str]:
+    """What the environment says of places, for a process that has this folder alone."""
+    names = ("HOME", "TMPDIR", "TEMP", "TMP", "IPYTHONDIR", "MPLCONFIGDIR", "USERPROFILE", "LOCALAPPDATA", "APPDATA")
+    return dict.fromkeys(names, folder) | {"PIP_RETRIES": "0"}  # there is no network, and no answer waits for one
+
+
+def serve() -> None:
+    """Answer one request, and end. In a process that was forked, what Python does at its start is done again."""
+    reply, own_id = os.fdopen(os.dup(1), "wb"), os.getpid()
     os.dup2(2, 1)
     worker.send(reply, worker.READY)
     data = worker.received(sys.stdin.buffer)
@@ -173,6 +181,11 @@ def _serve() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # whoever waits for more would wait for ever
     request = Request(*pickle.loads(data))
     trial = pickle.loads(request.trial)
+    os.environ.update(own(request.folder))
+    tempfile.tempdir = None
+    if numbers := sys.modules.get("numpy.random"):
+        numbers.seed()
+    sandbox.unseen(False)
     worker.limit(request.seconds)
     try:
         sandbox.enter(Path(request.folder), *_readable())
@@ -187,10 +200,10 @@ def _serve() -> None:
             message = written(answer._replace(printed=attempts.beginning(printed.getvalue())))
         except BaseException as error:  # SystemExit and its like too
             message = written(Reply(raised(error), None, ""))
-    if os.getpid() != own:  # the answer forked, and both have come here
+    if os.getpid() != own_id:  # the answer forked, and both have come here
         os._exit(0)
     worker.send(reply, message)
-    worker.kill_all_of(own)
+    worker.kill_all_of(own_id)
     os._exit(0)
 
 
@@ -347,4 +360,4 @@ def _error(shell: _Shell, name: str, source: str) -> BaseException | None:
 
 
 if __name__ == "__main__":
-    _serve()
+    serve()

@@ -34,10 +34,10 @@ def locks_files() -> bool:
     return sys.platform == "linux" and ctypes.CDLL(None).syscall(_CREATE_RULESET, None, 0, _VERSION) > 0
 
 
-def unseen() -> None:
-    """Linux: this process's memory and descriptors are closed to others of the same user."""
+def unseen(closed: bool = True) -> None:
+    """Linux: this process's memory and descriptors are closed to others of the same user, or no longer."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DUMPABLE, 0, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_DUMPABLE, not closed, 0, 0, 0)
 
 
 def enter(folder: Path, readable: list[Path], listed: list[Path] | None = None) -> None:

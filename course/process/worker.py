@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Protocol, cast
 
 from course.base.notebooks import COMMAND, ROOT, kernel_environment
 from course.judging.exercises import NOT_YET, Exercise
@@ -34,6 +34,21 @@ MOMENT = 1.0
 WAITS = 0.03 * MOMENT  # what computes less than that in a moment waits: a loop around `time.sleep`, say
 ALONE = 60 * PATIENCE  # times the seconds, for one whose notebook has gone
 NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+
+
+class Running(Protocol):
+    """A process, as `subprocess.Popen` has it, or `course.process.forked`."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def stdin(self) -> IO[bytes] | None: ...
+    @property
+    def stdout(self) -> IO[bytes] | None: ...
+    @property
+    def returncode(self) -> int | None: ...
+    def kill(self) -> None: ...
+    def wait(self) -> int: ...
 
 
 class _Spare:
@@ -107,11 +122,11 @@ def ask(
     return attempts.known(cast(Answer, json.loads(reply)))
 
 
-def exchange(process: subprocess.Popen[bytes], question: bytes, seconds: float) -> tuple[bytes, str]:
+def exchange(process: Running, question: bytes, seconds: float) -> tuple[bytes, str]:
     """What a process answers to a question; where it gives no answer, what became of it. It is stopped in any case."""
     replies: list[bytes] = []
     # Not by `communicate`, which waits until nobody holds the pipes: what the notebook has started holds them too.
-    talk = threading.Thread(target=_talk, args=(process, question, replies), daemon=True)
+    talk = threading.Thread(target=converse, args=(process, question, replies), daemon=True)
     try:
         talk.start()
         spent = _watch(process.pid, talk, seconds)
@@ -160,7 +175,7 @@ def _computed(pid: int) -> tuple[float, float]:
     return (found[0], sum(found)) if found else (0.0, 0.0)
 
 
-def _talk(process: subprocess.Popen[bytes], question: bytes, replies: list[bytes]) -> None:
+def converse(process: Running, question: bytes, replies: list[bytes]) -> None:
     with contextlib.suppress(OSError):  # it died while it was being asked
         send(process.stdin, question)
         replies.append(received(process.stdout))
@@ -179,7 +194,7 @@ def received(pipe: IO[bytes] | None) -> bytes:
     return pipe.read(length) if length <= MOST_IN_A_FILE else b""
 
 
-def _stop(process: subprocess.Popen[bytes], talk: threading.Thread | None = None) -> None:
+def _stop(process: Running, talk: threading.Thread | None = None) -> None:
     kill_all_of(process.pid)
     process.kill()
     process.wait()

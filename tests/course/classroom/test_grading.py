@@ -20,7 +20,7 @@ pytest.importorskip("nbgrader")
 
 import engine
 from course.base.notebooks import ROOT, kernel_environment
-from course.classroom import grading
+from course.classroom import deciding, grading
 from course.judging import exercises, judge, sources
 from course.process import judged, sandbox
 
@@ -599,7 +599,7 @@ def test_what_an_answer_leaves_running_ends_with_it():
 def test_the_steps_go_without_the_oracle(key):
     exercise = exercises.find(key)
     for hidden in [False] + [True] * (exercise.hidden is not None):
-        assert grading.packed(exercise, hidden)
+        assert deciding.packed(exercise, hidden)
 
 
 VALUES = [True, 7, 0.1, float("nan"), 1 + 2j, "a", None, ..., [1, (2.0, {"b": np.arange(3)})], {1, "x"}, print]

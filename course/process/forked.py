@@ -1,0 +1,135 @@
+"""Processes for answers, forked from one in which all imports are done: as fresh as one that Python starts, and sooner.
+
+What is forked has the first one's memory and nothing else: none of its files and pipes, and a session of its own. The
+first one has seen no submission and no oracle, runs none, and listens to a socket that has no name: nobody else can
+open it, as they could that of `multiprocessing`'s server. On Linux alone; elsewhere Python starts each.
+"""
+
+import contextlib
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import IO
+
+from course.process import worker
+
+FORKS = sys.platform == "linux"
+_FORK, _WAIT, _NUMBER = b"fork", b"wait", 8  # what is asked for, and the bytes of an answer
+
+
+class Forked:
+    """One that has been forked, with as much of `subprocess.Popen` as `worker` uses."""
+
+    returncode: int | None = None
+
+    def __init__(self, pid: int, stdin: IO[bytes] | None, stdout: IO[bytes] | None, waits: Callable[[], int]) -> None:
+        self.pid, self.stdin, self.stdout, self._waits = pid, stdin, stdout, waits
+
+    def kill(self) -> None:
+        if self.returncode is None:  # afterwards, its number may be somebody else's
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Until it has ended, and all that it has left behind; how it ended, as `Popen.returncode` says it."""
+        if self.returncode is None:
+            self.returncode = self._waits()
+        return self.returncode
+
+
+class Nursery:
+    """The process that forks others, one at a time, to run `serve`."""
+
+    def __init__(self, serve: Callable[[], None]) -> None:
+        self._line, theirs = socket.socketpair()
+        if os.fork() == 0:
+            try:
+                self._line.close()
+                _answer(theirs, serve)
+            finally:
+                os._exit(0)
+        theirs.close()
+
+    def start(self) -> Forked:
+        """A process with a pipe to it and one from it. Raises EOFError where the one that forks has gone."""
+        (read, stdin), (stdout, write) = os.pipe(), os.pipe()
+        with contextlib.suppress(OSError):
+            socket.send_fds(self._line, [_FORK], [read, write])
+        os.close(read)
+        os.close(write)
+        try:
+            pid = self._told()
+        except EOFError:
+            os.close(stdin)
+            os.close(stdout)
+            raise
+        return Forked(pid, os.fdopen(stdin, "wb"), os.fdopen(stdout, "rb"), self._wait)
+
+    def _wait(self) -> int:
+        with contextlib.suppress(OSError):
+            self._line.sendall(_WAIT)
+        return self._told()
+
+    def _told(self) -> int:
+        number = b""
+        with contextlib.suppress(OSError):
+            number = self._line.recv(_NUMBER)
+        if len(number) < _NUMBER:
+            raise EOFError("the process that forks others has gone")
+        return int.from_bytes(number, "big", signed=True)
+
+
+def kill_the_left_behind() -> None:
+    """What an answer has started, and left: on Linux they have become this process's own."""
+    with contextlib.suppress(ImportError):
+        import psutil
+
+        for _ in range(10):
+            left = psutil.Process().children(recursive=True)
+            for child in left:
+                with contextlib.suppress(psutil.Error):
+                    child.kill()
+            psutil.wait_procs(left, timeout=1)
+            if not left:
+                return
+
+
+# In the process that forks
+
+
+def _answer(line: socket.socket, serve: Callable[[], None]) -> None:
+    worker.adopt()
+    gc.collect()
+    gc.freeze()  # these pages stay everybody's
+    child = 0
+    while True:
+        asked, pipes, *_ = socket.recv_fds(line, len(_FORK), 2)
+        if asked == _FORK:
+            child = os.fork()
+            if child == 0:
+                _begin(line, pipes, serve)
+            for pipe in pipes:
+                os.close(pipe)
+            told = child
+        elif asked == _WAIT:
+            told = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            kill_the_left_behind()
+        else:  # whoever asked has gone
+            return
+        line.sendall(told.to_bytes(_NUMBER, "big", signed=True))
+
+
+def _begin(line: socket.socket, pipes: list[int], serve: Callable[[], None]) -> None:
+    """Be somebody else: with these pipes, and no other file. Does not come back."""
+    try:
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDWR)
+        for number, place in enumerate((*pipes, null)):
+            os.dup2(place, number)
+        line.detach()  # else it would close, at its end, whatever has its number then
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        serve()
+    finally:
+        os._exit(1)

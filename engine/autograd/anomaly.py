@@ -129,10 +129,10 @@ def remember_leaf(node, call=None):
 
 
 def is_anomaly_enabled():
-    """Whether anomalies are looked for."""
+    """Tell whether anomaly detection is on."""
     return bool(state.anomaly)
 
 
 def is_anomaly_check_nan_enabled():
-    """Whether gradients are looked at for nan, where anomalies are looked for."""
+    """Tell whether anomaly detection looks for nan in gradients."""
     return state.anomaly != "trace"

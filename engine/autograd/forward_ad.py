@@ -72,7 +72,7 @@ def tangent_of(tensor):
 
 
 def tangent_suffix(tensor):
-    """How a tensor's text shows its tangent."""
+    """Return the part of a tensor's text that shows its tangent."""
     tangent = tangent_of(tensor)
     return None if tangent is None else f"tangent={tangent}"
 

@@ -25,7 +25,7 @@ from .hooks import cotangent
 
 
 class FunctionCtx:
-    """What ``forward`` leaves for ``backward``, and the ``grad_fn`` of the results.
+    """The context that ``forward`` leaves for ``backward``, and the ``grad_fn`` of the results.
 
     It is no node of the graph itself, but stands for one (``CustomNode``), so that a program may give it any attribute.
     """
@@ -62,12 +62,12 @@ class FunctionCtx:
         self.non_differentiable = refuse_others("mark_non_differentiable only accepts variable arguments", args)
 
     def set_materialize_grads(self, value):
-        """Whether ``backward`` sees zeros (the default) or None for a result that was not used."""
+        """Choose whether ``backward`` sees zeros (the default) or None for a result that was not used."""
         self.materialize_grads = value
 
     @property
     def saved_tensors(self):
-        """What ``save_for_backward`` kept.  RuntimeError after it was freed, or if it was overwritten in place."""
+        """The tensors given to ``save_for_backward``.  RuntimeError once they are freed, or overwritten in place."""
         if self._saved is None:
             raise RuntimeError(errors.FREED if not self._cleared else messages.SAVED_ONCE)
         found = tuple([self._unpacked(s) for s in self._saved])
@@ -278,7 +278,7 @@ def validated_gradient(node, i, g, shape, dtype, _array_type):
 
 
 def input_metadata(a):
-    """What is remembered of an argument or a result: (shape, dtype, type of array), None if it is no Tensor."""
+    """Return (shape, dtype, type of array) of an argument or a result, None if it is no Tensor."""
     return (a.array.shape, a.array.dtype, type(a.array)) if isinstance(a, Tensor) else None
 
 

@@ -20,7 +20,7 @@ from .gradients import grad
 
 
 class GradcheckError(RuntimeError):
-    """What ``gradcheck`` raises: the two Jacobians that differ."""
+    """The error of ``gradcheck``: it shows the two Jacobians that differ."""
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
@@ -241,7 +241,7 @@ grads = partial(grad, retain_graph=True, allow_unused=True)
 
 
 def in_full(got, expected):
-    """What is said of two Jacobians where products of them differ."""
+    """Describe two Jacobians of which products differ."""
     return messages.FAST_MODE.format(Tensor(expected), Tensor(got), abs(got - expected).max())
 
 

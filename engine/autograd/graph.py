@@ -1,4 +1,4 @@
-"""What ``torch.autograd.graph`` offers to look at the graph with, and to change what it keeps.
+"""``torch.autograd.graph``: functions to look at the graph, and to change what it keeps.
 
 Saved tensors take the form that a program's hooks give them, and come back from it when backward needs them.  Outside
 of the hooks' blocks nobody looks: nodes keep plain tuples of arrays.
@@ -214,7 +214,7 @@ class Handle:
 
 
 class AllowMutationContext:
-    """What nodes have saved: ``original``, the arrays themselves, and ``cloned``, those that were overwritten since."""
+    """Saved arrays of nodes: ``original``, the arrays themselves, and ``cloned``, those that were overwritten since."""
 
     def __init__(self):
         self.original, self.cloned = weakref.WeakKeyDictionary(), weakref.WeakKeyDictionary()
@@ -250,7 +250,7 @@ class AllowMutationContext:
         return self.unwritten(handle)
 
     def unwritten(self, handle):
-        """What was saved, if nothing has written there unseen."""
+        """Return the saved array.  NotImplementedError if something wrote there unseen."""
         saved = self.original[handle]
         if version(saved) - handle.writes > handle.announced:  # an operation in place may save what it then writes
             raise NotImplementedError(messages.UNSEEN_WRITE)

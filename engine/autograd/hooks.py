@@ -225,7 +225,7 @@ def tensor_hook(hook):
 
 
 def run_tensor_hooks(node, g):
-    """What the hooks of tensors make of what arrives at their node; those of an output without a gradient see None."""
+    """Run the hooks of tensors on what arrives at their node; those of an output without a gradient see None."""
     for hook in node.hooks if type(node) is not Output else ():
         g = hook(g)
     if node.output_hooks:
@@ -238,7 +238,7 @@ def run_tensor_hooks(node, g):
 
 
 def run_pre_hooks(node, g):
-    """What the prehooks of a node make of what arrives there; they see tuples of Tensors."""
+    """Run the prehooks of a node on what arrives there, as tuples of Tensors."""
     for hook in node.pre_hooks:
         grads = as_grad_tuple(g, node.outputs)
         new, several = checked_grads(hook, hook(grads), grads), type(g) is OutputCotangents
@@ -283,7 +283,7 @@ def hook_name(hook):
 
 
 def as_grad_tuple(g, n):
-    """What arrives at a node of n outputs, as the tuple of Tensors that a hook sees."""
+    """Return what arrives at a node of n outputs as the tuple of Tensors that a hook sees."""
     return tuple(as_tensor(g.get(i)) for i in range(n)) if type(g) is OutputCotangents else (as_tensor(g),)
 
 
@@ -343,7 +343,7 @@ def attach_hooks(visit, roots, wanted):
 
 
 def with_node_hooks(visit, node, g, parents):
-    """What the hooks of a node make of its cotangents."""
+    """Visit a node between its prehooks and its hooks."""
     g = run_pre_hooks(node, g)
     nothing = g is None or type(g) is OutputCotangents and not g and not node.makes_zeros
     cotangents = [None] * len(parents) if nothing else visit(node, g, parents)
@@ -375,7 +375,7 @@ def withheld(g, parents, cotangents, waiting, held):
 
 
 def edges_into_hooked(roots):
-    """How many edges lead from the roots into each of the leaves that have hooks."""
+    """Count the edges from the roots into each of the leaves that have hooks."""
     leaves, edges = {r() for r in tuple(hooked_leaves)} - {None}, {}
     for node in reachable(roots):
         for p in node.parents:

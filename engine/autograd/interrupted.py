@@ -1,4 +1,4 @@
-"""What an interrupted cell of a notebook leaves switched goes back to what it was when the cell began.
+"""Modes that an interrupted cell of a notebook left switched go back to what they were when it began.
 
 The end of a ``with`` block is Python code, and an interrupt (the Stop button) may come just before its first line.  A
 script ends then, but a notebook's kernel lives on, and so would the mode.  What this thread has switched is noted when
@@ -68,7 +68,7 @@ def restore():
 
 
 def cell_ended(result):
-    """What IPython calls after a cell."""
+    """Put modes back after an interrupted cell; IPython calls this after every cell."""
     error = getattr(result, "error_in_exec", None)
     if error is not None and not isinstance(error, Exception):  # KeyboardInterrupt, or what it was on the way to be
         restore()

@@ -1,4 +1,4 @@
-"""What autograd says, in PyTorch's words.  A sentence is a line."""
+"""The messages of autograd, in PyTorch's words, each on one line."""
 
 # fmt: off
 ANOMALY_HINT = "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in there or anywhere later. Good luck!"

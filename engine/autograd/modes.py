@@ -109,7 +109,7 @@ def set_recording(enabled):
 
 
 def is_grad_enabled():
-    """Whether operations are recorded in this thread."""
+    """Tell whether operations are recorded in this thread."""
     return mode.asked if mode.inference or mode.dual else mode.enabled
 
 
@@ -141,5 +141,5 @@ def switch_inference(enabled, inference, unrecorded):
 
 
 def is_inference_mode_enabled():
-    """Whether this thread is in inference mode."""
+    """Tell whether this thread is in inference mode."""
     return mode.inference

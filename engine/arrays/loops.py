@@ -40,7 +40,7 @@ state = State()
 
 
 def available():
-    """Tell whether loops can be compiled here."""
+    """Return whether loops can be compiled here."""
     return machine is not None and not state.off and not machine.why_not()
 
 
@@ -226,7 +226,7 @@ PLAIN = frozenset((int, float))
 
 
 def fits(x):
-    """Tell whether a loop can run over an array: elements in order, of a dtype that loops compute in."""
+    """Return whether a loop can go through an array: elements in order, of a type that it computes in."""
     return type(x) is np.ndarray and x.dtype in DTYPES and x.flags.carray
 
 
@@ -240,7 +240,7 @@ class Table:
         self.size, self.width, self.dtype = int(self.ends[-1]), len(rows[0]), rows[0][0].dtype
 
     def apart(self):
-        """Tell whether no two arrays of any rows share memory; only then may threads write to several at once."""
+        """Return whether no two arrays share memory, whatever their rows: else threads must not write at once."""
         ends = self.places + (np.diff(self.ends, prepend=0) * self.rows[0][0].itemsize)[:, None]
         begins, ends = np.sort(self.places, None), np.sort(ends, None)
         return bool((begins[1:] >= ends[:-1]).all())
@@ -255,5 +255,5 @@ class Table:
         return x
 
     def run(self, loop, numbers):
-        """Run a loop over all elements and return its result."""
+        """Return what a loop over all elements does."""
         return machine.in_rows(loop, self.size, self.ends, self.places, np.array(numbers, np.float64))

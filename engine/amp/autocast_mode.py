@@ -216,7 +216,7 @@ def looking_form(name, plain):
 
 
 def divert(name, function):
-    """Let a function look at what is cast in its thread, for all who hold it."""
+    """Make a function cast where autocast is on; its code changes, as a program may hold the function already."""
     if function.__code__.co_name == "looks":  # it does: an interrupt ended the first attempt
         return
     plain = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)

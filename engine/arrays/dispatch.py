@@ -60,7 +60,7 @@ def special(name, *first):
 
 
 zeros_like = Function("zeros_like").call
-strangers: list = []  # called with a type that no module serves yet: who knows it enters it
+strangers: list = []  # called with a type that no module serves yet: the one that knows it enters it
 
 
 def is_array_type(kind):

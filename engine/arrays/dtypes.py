@@ -47,7 +47,7 @@ bool_ = dtype("bool", np.bool_, BOOL)
 dtypes = (float64, float32, float16, bfloat16, int64, int32, int16, int8, uint8, bool_)
 of: dict[np.dtype, dtype] = {d.np: d for d in dtypes}
 type_words = dict(zip(of, "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()))
-# what products and sums of two bytes are accumulated in; whoever is in a hurry asks for the itemsize first
+# what products and sums of two bytes are accumulated in; fast paths test the itemsize first
 accumulate_wider = {float16.np: float32.np, bfloat16.np: float32.np}
 differentiable = {d.np for d in dtypes if d.is_floating_point}
 

@@ -1,4 +1,4 @@
-"""Loops over many arrays at once: a formula written down as one, where the arrays lie, and who has it compiled.
+"""Loops over many arrays at once: a formula written down as one, where the arrays lie, and when it is compiled.
 
 NumPy passes over memory once for each operation, and takes arrays one by one.  A loop in machine code does all that a
 formula does with an element while it has it, and goes through all arrays in one call.  The formula is the function that

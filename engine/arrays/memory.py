@@ -1,4 +1,4 @@
-"""The memory of arrays: who owns it, what shares it, and in which order elements lie there."""
+"""The memory of arrays: its owner, what shares it, and the order of elements in it."""
 
 import ctypes
 import os

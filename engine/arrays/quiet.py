@@ -24,7 +24,7 @@ except KeyError:  # in another NumPy: then warnings are left out by a filter, wh
     variable = ContextVar("stand_in", default=None)
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine\.")
 state = variable.get
-quiet: set = set()  # the engine's own states; who computes asks ``if state() not in quiet: hush()``
+quiet: set = set()  # the engine's own states; operations begin with ``if state() not in quiet: hush()``
 states: dict = {}  # what a program wants to hear -> the engine's state for that
 LIBRARIES = tuple(str(Path(np.__file__).parents[1] / name) + os.sep for name in ("numpy", "scipy", "ml_dtypes"))
 KINDS = {

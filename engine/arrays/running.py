@@ -85,7 +85,7 @@ def any_size():
 
 
 def outside_of_captures(method):
-    """A method that changes more than arrays: who writes down what is done calls it later, each time, as a whole."""
+    """Mark a method that changes more than arrays: a capture calls it as a whole, each time it is replayed."""
     name = method.__name__
 
     @wraps(method)

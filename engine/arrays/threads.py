@@ -75,7 +75,7 @@ def set_num_threads(num_threads):
 
 
 class Job:
-    """A call for another thread; whoever is first has it: that thread, or the one that asks and needs it no more."""
+    """A call for another thread, run by the first to take it: that thread, or the one that waits for the result."""
 
     __slots__ = ("ended", "error", "taken", "work")
 
@@ -165,7 +165,7 @@ def end_helpers():
 
 
 def renew():
-    """In a forked child: locks that are open, and a queue that nobody waits at."""
+    """Give a forked child open locks, and a queue without waiting threads."""
     global waiting
     waiting = SimpleQueue()
     for lock in locks:

@@ -484,7 +484,7 @@ def once_differentiable(backward):
 
 
 def refusing(tensors):
-    """Tensors as the results of one operation without a derivative, of leaves that nobody else knows."""
+    """Return the tensors as the results of one operation without a derivative, on leaves of its own."""
     leaves = [None if x is None else Tensor(x.array).requires_grad_() for x in tensors]
     node = DelayedError(tuple([None if leaf is None else leaf.node for leaf in leaves]), ())
     node.outputs = len(leaves)

@@ -58,7 +58,7 @@ def recorded_or_not(tensors, gradients, retain_graph, create_graph):
         warn_of_cycle()
 
 
-said: set = set()  # what a program is told once
+said: set = set()  # warnings that a program gets once
 
 
 def warn_of_cycle():

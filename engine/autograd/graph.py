@@ -50,7 +50,7 @@ extend(
 
 
 def increment_version(tensor):
-    """Note that a tensor, or each of several, was written in a way that nobody here has seen."""
+    """Count a write to a tensor, or to each of several, that the engine could not see."""
     if not isinstance(tensor, Iterable):
         raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:

@@ -43,7 +43,7 @@ class Alone:
     receive = send
 
     def watch(self, work, waited, limit):
-        """Nobody is waited for."""
+        """Do nothing: there is no rank to wait for."""
 
     def part(self, ranks, name):
         """The group of some of its ranks."""

@@ -99,7 +99,7 @@ def mean(x, group, op):
 
 
 def begin(call, group):
-    """The group of a call, None for who is not in it; a capture ends here."""
+    """Return the group of a call, None in a process outside of it; a capture ends here."""
     not_captured(f"{call}() is a collective")
     return member(group, call)
 

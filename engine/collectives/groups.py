@@ -1,4 +1,4 @@
-"""The groups of this process: how they begin and end, and who is in them."""
+"""The groups of this process: how they begin and end, and their members."""
 
 import atexit
 import os
@@ -255,7 +255,7 @@ def destroy_process_group(group=None):
     state.hook = None
 
 
-# ---- who is in them
+# ---- members
 
 
 def default_group():

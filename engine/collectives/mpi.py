@@ -192,7 +192,7 @@ class Machine:
         self.what = "recv from any rank" if peer is None else f"recv from rank {self.ranks[peer]}"
         return [Arrival(self, self.comm.Irecv([raw(x), self.MPI.BYTE], source, tag), x.nbytes)]
 
-    # ---- who waits where
+    # ---- where ranks wait
 
     def watch(self, work, waited, limit):
         """Look after a collective that takes long: tell the others that this rank waits, and hear what they tell."""
@@ -266,14 +266,14 @@ class Machine:
         return f"{say.format(self.ranks[0], texts[0])}, but {say.format(self.ranks[first], texts[first])}."
 
     def renew(self, request):
-        """Go on with a new channel: in the old one, messages that nobody fits lie about.  All ranks come here."""
+        """Switch to a new channel, free of the messages that found no receiver in the old one.  All ranks call it."""
         self.broken.append(request)  # whose memory MPI may still write
         self.comm = self.checks.Dup()
 
     # ---- groups
 
     def part(self, ranks, name):
-        """The group of some ranks; None for who is not in it.  All ranks of this one call it."""
+        """Make a group of some ranks; None in a process outside of it.  All ranks of this group call it."""
         color = 0 if self.rank in ranks else self.MPI.UNDEFINED
         comm = self.comm.Split(color, ranks.index(self.rank) if self.rank in ranks else 0)
         return None if comm == self.MPI.COMM_NULL else Machine(comm, [self.ranks[r] for r in ranks], name)
@@ -284,7 +284,7 @@ class Machine:
 
 
 class Arrival:
-    """The request of a ``recv``: who sent it, and whether it was the whole tensor."""
+    """The request of a ``recv``; it checks that the whole tensor came, and keeps the rank that sent it."""
 
     def __init__(self, machine, request, size):
         self.machine, self.request, self.size, self.source = machine, request, size, None

@@ -19,7 +19,7 @@ from .versions import check_unmodified, write
 ones_like = Function("ones_like").call
 lock = new_lock()  # reading, adding and writing back must be one step when threads share a leaf
 attachments: list = []  # what stands between a pass and the nodes: each makes a visit of another one, or gives None
-arrivals: list = []  # who sees what has arrived at leaves, {leaf's node: cotangent}, and may change or keep it
+arrivals: list = []  # called with what has arrived at leaves, {leaf's node: cotangent}; they may change or keep it
 walks: list = []  # quicker ways to do what visit_all does; the last one does it
 root_checks: list = []  # what may refuse a root: called with its number, the tensor and the gradient or None
 
@@ -202,7 +202,7 @@ def add_to_grad(tensor, g):
         g = g.astype(tensor.array.dtype)
     if grad is None:
         tensor._grad = Tensor(g if g.base is None or is_alone(g, tensor.array) else g.copy())
-    else:  # in place, so that whoever holds .grad sees the sum
+    else:  # in place, so that every holder of .grad sees the sum
         write(grad, g, add=True)
 
 

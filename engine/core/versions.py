@@ -55,7 +55,7 @@ def becomes(scalar, x):
 
 
 def replace(tensor, x):
-    """Let a tensor have other memory from now on; whoever shares its count of writes goes on to share it."""
+    """Give a tensor other memory; tensors that share its count of writes go on sharing it."""
     old, new = storage(tensor.array), storage(x)
     (writes_to(old) or Writes().of(old)).of(new)
     tensor.array = x

@@ -16,7 +16,7 @@ from .tensor import Tensor, alive
 from .versions import write, wrote
 
 write_checks: list = []  # what may refuse that a tensor is written: called with it and with what the values are made of
-rebased: list = []  # who follows a tensor that gets another node: called with both before it does
+rebased: list = []  # called with a tensor and its next node, before it gets that
 
 
 def overwrite(tensor, out):

@@ -135,7 +135,7 @@ def size_of(value):
 
 
 def shared_out(every):
-    """{name: rank that writes it}: of those that have it, who has least to write; the largest first."""
+    """Return {name: rank that writes it}: of its owners the one with least to write; the largest come first."""
     have: dict = {}
     for rank, names in enumerate(every):
         for name, (_, (size, *_)) in names.items():

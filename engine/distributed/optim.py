@@ -50,7 +50,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         copy_options(self.optim.param_groups, self.param_groups)
 
     def _partition_parameters(self):
-        """For each rank its groups of parameters: in each group the largest go first to who has least."""
+        """Share out each group's parameters, the largest first, each to the rank that has least so far."""
         sizes, parts = [0] * self.world_size, [[] for _ in range(self.world_size)]
         for group in self.param_groups:
             owned = [[] for _ in parts]

@@ -45,7 +45,7 @@ def environment():
 
 
 def defaults():
-    """Those that are the same for all, where nobody has set them."""
+    """Return the variables that are the same for all ranks, unless they are set."""
     given = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "none"}
     given |= {"TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0", "OMP_NUM_THREADS": "1"}
     return {name: value for name, value in given.items() if name not in os.environ}

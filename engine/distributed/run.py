@@ -61,7 +61,7 @@ def number_of(word, name):
     if word.isdecimal() and int(word):
         return int(word)
     if name == "--nproc-per-node" and word in ("cpu", "gpu", "auto"):
-        from ..arrays import devices  # noqa: PLC0415  who gives a number needs none of this
+        from ..arrays import devices  # noqa: PLC0415  a number needs none of this
 
         if word != "cpu" and devices.has_cuda():
             return devices.backend_of("cuda").count()
@@ -261,7 +261,7 @@ class Report:
         return self.lose(lost) if lost else 0
 
     def lose(self, ranks):
-        """Remember who vanished, for `tell`; the exit code of that, 1."""
+        """Remember which process vanished, for `tell`; return its exit code, 1."""
         who = ranks[0] if len(ranks) == 1 else f"{', '.join(ranks[:-1])} or {ranks[-1]}"
         self.facts |= {"rank": who, "how": "before its end"}
         return 1

@@ -51,7 +51,7 @@ def in_one_product(x, b):
 
 
 def transposed(weight):
-    """The transpose of a weight; nobody can write into this view, so its base need not know of it."""
+    """Return the transpose of a weight; no program can write into this view, so its base need not know it."""
     return Tensor(weight.array.T, node_of_transposed(weight.node, weight.array.shape) if recording.enabled else None)
 
 

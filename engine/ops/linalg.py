@@ -205,7 +205,7 @@ def vm(vec, mat):
         return record_one_step(RowTimesMatrix, out, (q,), (row,), out.shape)
     if not mode.enabled:
         return Tensor(out)
-    # a Tensor, which forward mode sees; nobody can write into this view, so its base need not know of it
+    # a Tensor, for forward mode to see; no program can write into this view, so its base need not know it
     p = Tensor(row, Unsqueeze((p,), (vec.array.shape,))).node
     node = Mm((p, q), (None if q is None else row, y))
     return Tensor(out, SqueezeInPlace((node,), ((1, *out.shape),)))

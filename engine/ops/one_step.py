@@ -45,7 +45,7 @@ def one_step_class(Class, unfold, *rules):
     def vjp(self, g, saved, parents):
         if self.seen is None:
             return own(self, g, saved, parents)
-        return through(self.seen, g, parents)  # somebody has looked, or the pass is recorded
+        return through(self.seen, g, parents)  # a program has seen the nodes, or the pass is recorded
 
     def linked(self, saved):
         return grad_fn_view(self).linked(self.seen.saved)

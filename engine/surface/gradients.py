@@ -9,7 +9,7 @@ from .edges import GradientEdge, part, place
 
 def plain_grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None,
          materialize_grads=False):  # fmt: skip
-    """``autograd.grad`` where nobody maps over samples or carries tangents."""
+    """``autograd.grad`` outside of vmap and forward mode."""
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."

@@ -85,7 +85,7 @@ def forbidden_view(view, what):
 
 
 class StaleView(Tensor):
-    """A view whose part of the graph was lost in an in-place write: whoever asks for its node hears why."""
+    """A view that lost its part of the graph to an in-place write: its node is an error that says why."""
 
     requires_grad = True
 

@@ -216,7 +216,7 @@ def in_place_method(name):
         if level is self.level and dims(y) <= x.ndim and x.flags.writeable and (0 not in x.strides or 0 in x.shape):
             self.x = change(x, y)
             return self
-        if self.base is not None:  # whoever has the rest of the memory would not hear of it
+        if self.base is not None:  # arrays on the rest of the memory would not notice
             self.__array__()
         return compute(self, other)
 
@@ -581,7 +581,7 @@ def lifted(name):
         return partial(along_last, name)
     if hasattr(Batched, name):
         return partial(as_method, name)
-    if hasattr(found, "_implementation"):  # a function of arrays which nobody has taught about batches
+    if hasattr(found, "_implementation"):  # a function of arrays that knows nothing of batches
         return refuse(messages.NOT_FOR_BATCHES.format(name), NotImplementedError)
     return None  # zeros, arange, eye, ...
 

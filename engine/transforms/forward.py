@@ -184,7 +184,7 @@ def carry(node, out=None):
     finally:
         mode.passes, mode.enabled = passes, recorded
     if found and oldest_leaf_time == -inf and real is node and node.saved_from:
-        node.saved, node.parents = None, (None,) * len(real.parents)  # nobody will ask for them: release the arrays
+        node.saved, node.parents = None, (None,) * len(real.parents)  # no longer needed: release the arrays
 
 
 def push(node, part, ts, out, plain, which):

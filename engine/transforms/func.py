@@ -107,7 +107,7 @@ class Recording:
             with differentiating():
                 return func(*args, **kwargs)
         finally:
-            for node in self.own:  # from now on nobody but us differentiates by it
+            for node in self.own:  # from now on only this transform differentiates with respect to it
                 leads_to(node, max((p.oldest_leaf_time for p in node.parents), default=-inf))
 
     def back(self, outputs, cotangents, create_graph, retain_graph=True):

@@ -38,8 +38,8 @@ class Allocator:
     def __init__(self, capacity=4 * GIB, name="sim"):
         self.capacity, self.name = capacity, name
         self.lock = new_lock()
-        self.gone = deque()  # blocks that nobody holds: the garbage collector may find one while the lock is held
-        self.free = self.gone.append  # whoever looks next puts them back into the cache
+        self.gone = deque()  # blocks without an owner: the garbage collector may find one while the lock is held
+        self.free = self.gone.append  # the next call puts them back into the cache
         self.cache = []  # the free blocks
         self.segments = []  # the first block of each
         self.allocated = self.reserved = self.requested = self.transfers = 0

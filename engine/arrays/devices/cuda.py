@@ -133,7 +133,7 @@ xp = devices.Lookup(
 # ---- memory
 
 
-peaks: dict = {}  # device -> the largest numbers of bytes in use and reserved; empty until somebody asks
+peaks: dict = {}  # device -> the largest numbers of bytes in use and reserved; empty until a program asks
 
 
 def in_use():

@@ -330,7 +330,7 @@ class Kernels:
 
 
 class OneKernel:
-    """A rule as one kernel; to those who look at it, it is the rule."""
+    """A rule as one kernel, which passes for the rule itself."""
 
     def __init__(self, rule):
         update_wrapper(self, rule)

@@ -68,7 +68,7 @@ def maximum_under(x, window, fill):
 
 
 def may_hold_nan(x):
-    """False if no element is nan; of an array that is not in host memory nobody looks."""
+    """Tell whether an element may be nan; True for an array outside of host memory."""
     if x.dtype.kind in "iu":
         return False
     if type(x) is not np.ndarray or x.itemsize == 2:

@@ -341,7 +341,7 @@ def slot_offsets(sizes):
 
 
 def new_slot(size):
-    """Shared memory.  OSError if there is too little: Linux gives out more than it has, and kills who writes to it."""
+    """Allocate shared memory.  OSError if there is too little: Linux gives more than it has and kills the writer."""
     slot = SharedMemory(create=True, size=size)
     file = Path("/dev/shm", slot.name)
     if sys.platform == "linux" and file.exists():

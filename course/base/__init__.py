@@ -1,1 +1,1 @@
-"""Where things are, how they are written, which environment runs them: the standard library alone."""
+"""Files, places and environments: the standard library alone."""

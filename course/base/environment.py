@@ -50,7 +50,7 @@ GUARD = "undertorch-setup.lock"
 
 
 class Problem(Exception):
-    """What is wrong and what to do about it, in a line or two; shown to the reader without a traceback."""
+    """An error that says what is wrong and what to do about it, in a line or two; shown without a traceback."""
 
 
 def ensure(lock: str, argv: list[str]) -> None:
@@ -98,7 +98,7 @@ def missing(lock: str) -> list[str]:
 
 
 def requirements(lock: str) -> list[str]:
-    """What pyproject.toml asks for: the engine's dependencies and those of the lock's extras."""
+    """Return what pyproject.toml asks for: the engine's dependencies and those of the lock's extras."""
     asked = project()["dependencies"] + [text for extra in LOCKS[lock] for text in extras()[extra]]
     return [text for text in asked if not text.startswith("undertorch[")]  # an extra in an extra: the lock names both
 
@@ -126,7 +126,7 @@ def lock_file(lock: str) -> Path:
 
 
 def own_folder() -> Path:
-    """Where the course's own environment is, or would be made."""
+    """Return where the course's own environment is, or would be made."""
     chosen = os.environ.get(FOLDER_VARIABLE)
     if chosen:
         return Path(chosen).expanduser().absolute()
@@ -173,7 +173,7 @@ def lock_hash(lock: str) -> str:
 
 
 def ready(folder: Path, lock: str) -> bool:
-    """Whether a lock, or a larger one that holds it, is installed in `folder` as it stands in requirements/ now."""
+    """Tell whether a lock, or a larger one that holds it, is installed in `folder` as requirements/ has it now."""
     installed = (read_stamp(folder) or {}).get("locks", {})
     return any(
         set(LOCKS[lock]) <= set(extras) and name in installed and installed[name] == lock_hash(name)
@@ -182,7 +182,7 @@ def ready(folder: Path, lock: str) -> bool:
 
 
 class Probe(NamedTuple):
-    """What the Python of an environment says of itself."""
+    """An environment's Python, by its own account."""
 
     version: tuple[int, ...]
     executable: Path
@@ -205,7 +205,7 @@ def probe(folder: Path) -> Probe | None:
 
 
 def usable(folder: Path) -> bool:
-    """Whether `folder` holds a whole environment (whatever is installed in it)."""
+    """Tell whether `folder` holds a whole environment (whatever is installed in it)."""
     stamp = read_stamp(folder)
     unfinished = stamp is not None and stamp.get("own") and "locks" not in stamp
     return not unfinished and probe(folder) is not None
@@ -230,7 +230,7 @@ def prepare(folder: Path, lock: str) -> Path:
 
 
 def obstacle(folder: Path) -> Problem | None:
-    """What keeps an environment from being made in `folder`; None where nothing does."""
+    """Return what keeps an environment from being made in `folder`; None where nothing does."""
     # Only what the course made is ever replaced: the variable may name any folder by mistake.
     own = folder == ROOT / ".venv" or (read_stamp(folder) or {}).get("own")
     if folder.exists() and not own and (not folder.is_dir() or any(folder.iterdir())):
@@ -420,7 +420,7 @@ def _run_showing(command: list[str], log: TextIO, pins: int, unpacking: Callable
 
 
 class LiveLine:
-    """What is going on and for how long: one line, rewritten; where there is no terminal, a line now and then."""
+    """One line, rewritten, with what is going on and for how long; without a terminal, a line now and then."""
 
     PERIOD_S = 10.0
 
@@ -550,6 +550,6 @@ def say(text: str) -> None:
 
 
 def workers() -> int:
-    """How many processes tests and checks are spread over."""
+    """Return over how many processes tests and checks are spread."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(allowed, 4)

@@ -1,8 +1,8 @@
-"""What an exception says. The standard library alone."""
+"""The text of an exception. The standard library alone."""
 
 
 def text_of(error: BaseException) -> str:
-    """What an exception says, whatever its `__str__` does."""
+    """Return an exception's text, whatever its `__str__` does."""
     try:
         return str(error)
     except Exception:

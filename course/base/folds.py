@@ -1,4 +1,4 @@
-"""What a lesson says of an answer is folded away below its prediction: nobody who reads on is told before running it.
+"""Fold away, below a prediction, what gives its answer: nobody who reads on is told before running the cell.
 
 The build folds what comes first after the cell that a **Predict.** is about: a paragraph; a list; a paragraph that ends
 with a colon, with what it announces. (One sentence that only announces the next cell is left.) A line
@@ -39,7 +39,7 @@ def fold(cells: "Sequence[NotebookNode]") -> None:
 
 
 def _answers(before: "Sequence[NotebookNode]") -> bool:
-    """Whether a text comes after the cells of a prediction: at least one that is more than the question's options."""
+    """Tell whether a text follows the cells of a prediction: at least one besides the question's options."""
     run: list[str] = []
     for place, cell in reversed([*enumerate(before)]):
         if cell.cell_type == "markdown":
@@ -64,7 +64,7 @@ def folded(source: str, summary: str = SUMMARY) -> str:
 
 
 def _first(source: str) -> tuple[str, str]:
-    """What is said of the answer, and what comes after it."""
+    """Part a text into what speaks of the answer and what comes after it."""
     blocks = [match.span() for match in _BLOCKS.finditer(source)]
     if not blocks or source[slice(*blocks[0])].lstrip().startswith(_NEVER):
         return "", source

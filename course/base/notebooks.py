@@ -1,4 +1,4 @@
-"""Where the course's notebooks are, and how they are run and compared. The standard library alone."""
+"""The places of the course's notebooks, and how they are run and compared. The standard library alone."""
 
 import importlib.util
 import os
@@ -16,7 +16,7 @@ ROOT = _PACKED if INSTALLED else HOME
 
 
 def typed() -> str:
-    """What the reader types to start the course: `python`, `python3` or `py`, as the last time."""
+    """Return what the reader types to start the course: `python`, `python3` or `py`, as the last time."""
     called = Path(sys.orig_argv[0]).name if sys.orig_argv else ""  # a launcher, as pyenv's, puts a path in its place
     if re.fullmatch(r"py|python[0-9.]*", called) and shutil.which(called):
         return f"{called} -m course"
@@ -95,7 +95,7 @@ VALIDATE_ARGS = (
 
 
 def has_workers() -> bool:
-    """Whether what the tests install can start several processes here. (Windows has no MPI among it.)"""
+    """Tell whether the tests' packages can start several processes here. (Windows has no MPI among them.)"""
     return os.name != "nt" and all(map(importlib.util.find_spec, ("ipyparallel", "mpi4py")))
 
 

@@ -1,1 +1,1 @@
-"""What `python -m course` answers, where no other room does."""
+"""The answers of `python -m course`, where no other room has them."""

@@ -48,7 +48,7 @@ LESSON = re.compile(r"(?:^|[/_])(\d\d)(?=[_./])")
 
 
 class Choice(NamedTuple):
-    """What to run: files of tests and notebooks as a whole, and of others the tests that name one of the words."""
+    """Tests and notebooks to run: whole files, and of others the tests that name one of the words."""
 
     changed: list[str]
     whole: list[str]
@@ -115,7 +115,7 @@ def choose(root: Path = ROOT) -> Choice:
 
 
 def reads(test: str, path: str) -> bool:
-    """Whether a test is for a file, though it imports nothing of it."""
+    """Tell whether a test is for a file, though it imports nothing of it."""
     if path.startswith("tests/") and path.endswith("conftest.py"):
         return test.startswith(path.removesuffix("conftest.py"))
     return named_after(test, path) or any(fnmatch(path, on) and test_of(test) in read for on, read in READ_BY.items())
@@ -170,7 +170,7 @@ def changed_lines(root: Path, base: str) -> dict[str, tuple[set[int], set[int]]]
 
 
 def touched(root: Path, base: str, path: str, lines: tuple[set[int], set[int]] | None) -> set[str]:
-    """What a module defines on these lines, before and now; on all lines where none are given."""
+    """Return what a module defines on these lines, before and now; on all lines where none are given."""
     now = parsed(root / path)
     if lines is None:
         return {name for name, _ in definitions(now)}
@@ -238,7 +238,7 @@ def spread(root: Path, graph: dict[str, list[str]], names: dict[str, set[str]]) 
 
 @cache
 def uses(path: Path) -> list[tuple[str, set[str]]]:
-    """What a module defines, each with the names that stand in it."""
+    """Return what a module defines, each with the names that stand in it."""
     return [(name, {*names_in(node)}) for name, node in definitions(parsed(path))]
 
 
@@ -275,7 +275,7 @@ def parsed(path: Path) -> ast.Module:
 
 @cache
 def public(root: Path, package: str) -> frozenset[str]:
-    """What users and tests call by name: what the engine's stubs define, or the course's packages import."""
+    """Return what users and tests call by name: what the engine's stubs define, or the course's packages import."""
     if package == "engine":
         return frozenset(re.findall(r"(?:def|class) (\w+)", "".join(map(read, (root / package).rglob("*.pyi")))))
     trees = map(parsed, (root / package).rglob("__init__.py"))
@@ -285,7 +285,7 @@ def public(root: Path, package: str) -> frozenset[str]:
 
 @cache
 def rows(root: Path) -> frozenset[str]:
-    """What the files of the operations define."""
+    """Return what the files of the operations define."""
     return frozenset(name for file in (root / "engine/ops").glob("*.py") for name, _ in definitions(parsed(file)))
 
 
@@ -308,7 +308,7 @@ def test_of(test: str) -> str:
 
 
 def named_after(test: str, path: str) -> bool:
-    """Whether a test is called as a module, or as the folder that it is in: test_optim_loops.py, test_stepper.py."""
+    """Tell whether a test is named after a module or its folder: test_optim_loops.py, test_stepper.py."""
     parts = Path(path).with_suffix("").parts
     if len(parts) < 2 or parts[0] not in ("engine", "course"):
         return False

@@ -93,7 +93,7 @@ def main(argv: list[str]) -> int:
 
 
 def help_text() -> str:
-    """What a newcomer reads first."""
+    """Return what a newcomer reads first."""
     return HELP.format(
         command=COMMAND, commands="\n".join(f"  {name:<10}{command.what}" for name, command in COMMANDS.items())
     )

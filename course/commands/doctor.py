@@ -173,7 +173,7 @@ def _first_lesson() -> Finding:
 
 
 def _names() -> Finding:
-    """Whether `import engine` and `import course` find the course's own, also in a learner's notebooks."""
+    """Tell whether `import engine` and `import course` find the course's own, also in a learner's notebooks."""
     others = importlib.metadata.packages_distributions()
     clashes = [
         f"{who} has a module {name} too"
@@ -276,7 +276,7 @@ def _cuda_of_driver() -> int | None:
 
 
 def _output(*command: str) -> str | None:
-    """What a program says; None where it fails."""
+    """Return what a program says; None where it fails."""
     try:
         asked = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace"

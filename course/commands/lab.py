@@ -108,7 +108,7 @@ def own_workspaces(teach: bool = False) -> Path | None:
 
 
 def open_copies(workspaces: Path) -> None:
-    """Where lessons were open before there were copies of them, the copies are open from now on."""
+    """Open the copies of lessons that were open before there were copies of them."""
     for workspace in workspaces.glob("*.jupyterlab-workspace"):
         with contextlib.suppress(OSError, ValueError):
             layout = workspace.read_text(encoding="utf-8")
@@ -117,7 +117,7 @@ def open_copies(workspaces: Path) -> None:
 
 
 def first_page(workspaces: Path | None, teach: bool = False) -> str:
-    """Where the learner was when JupyterLab was closed; the first lesson for who has not been there."""
+    """Return where the learner was when JupyterLab was closed; the first lesson for who has not been there."""
     for workspace in workspaces.glob("*.jupyterlab-workspace") if workspaces else ():
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             layout = json.loads(workspace.read_text(encoding="utf-8"))["data"]["layout-restorer:data"]
@@ -154,7 +154,7 @@ def open_already() -> str | None:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server can listen on this port of every address that "localhost" stands for."""
+    """Tell whether a server can listen on this port of every address that "localhost" stands for."""
     for family, kind, protocol, _, address in socket.getaddrinfo("localhost", port, type=socket.SOCK_STREAM):
         try:
             trial = socket.socket(family, kind, protocol)
@@ -174,7 +174,7 @@ def is_free(port: int) -> bool:
 
 
 def user_of(port: int) -> str:
-    """Who listens on a port, in words, as far as the system tells."""
+    """Say who listens on a port, as far as the system tells."""
     try:
         import psutil
     except ImportError:  # before there is an environment

@@ -126,7 +126,7 @@ def recalled(what: str, alone: bool) -> Any:
 
 
 def verdict(code: int, alone: bool = False) -> str:
-    """What a run comes to, in a line; after a failure with the command that runs just what failed again."""
+    """Say in a line what a run comes to; after a failure with the command that runs just what failed again."""
     if code == 0:
         return "All passed."
     failed = recalled("cache/lastfailed", alone)

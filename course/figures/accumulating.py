@@ -24,7 +24,7 @@ def batch() -> tuple[Any, Any]:
 
 @cache
 def gradients(size: int, way: str) -> tuple[tuple[float, float], ...]:
-    """What each part's `backward()` adds to the `.grad` of slope and offset, both of them 0 now."""
+    """Return what each part's `backward()` adds to the `.grad` of slope and offset, both of them 0 now."""
     x, y = batch()
     parts = list(zip(x.split(size), y.split(size), strict=True))
     found = []
@@ -40,7 +40,7 @@ ARROW = {"arrowstyle": "->", "color": INK, "linewidth": 1.8, "shrinkA": 0, "shri
 
 
 class AccumulationTimeline(Explorer):
-    """What `.grad` holds after each `backward()` of a batch in parts, beside the gradient of the whole batch."""
+    """`.grad` after each `backward()` of a batch in parts, beside the gradient of the whole batch."""
 
     size = (6.0, 3.6)
     settings = {
@@ -56,7 +56,7 @@ class AccumulationTimeline(Explorer):
     )
 
     def path(self, size: int, way: str, calls: int) -> list[tuple[float, float]]:
-        """What `.grad` holds at first and after each call; there are no more calls than parts."""
+        """Return `.grad` at first and after each call; there are no more calls than parts."""
         places = [(0.0, 0.0)]
         for slope, offset in gradients(size, way)[:calls]:
             places.append((places[-1][0] + slope, places[-1][1] + offset))
@@ -67,7 +67,7 @@ class AccumulationTimeline(Explorer):
         return gradients(EXAMPLES, "as it is")[0]
 
     def away(self, size: int, way: str, calls: int) -> float:
-        """How far `.grad` is from the gradient of the whole batch, as a part of that one's length."""
+        """Return how far `.grad` is from the gradient of the whole batch, as a part of that one's length."""
         (a, b), (c, d) = self.path(size, way, calls)[-1], self.whole()
         return (((a - c) ** 2 + (b - d) ** 2) / (c**2 + d**2)) ** 0.5
 

@@ -91,7 +91,7 @@ class AttentionExplorer(Chooser):
 
     @property
     def _places(self) -> tuple[int, int, int, int]:
-        """Where the tables at the right and those below begin, and how far all of them reach."""
+        """Return where the tables at the right and those below begin, and how far all of them reach."""
         columns = max(len(self.names), self.value.shape[-1])
         each = max(self._wide * (columns + 1), 8 * max(map(len, TITLES))) + 24
         below = HEIGHT * len(self.names) + 62

@@ -67,5 +67,5 @@ class BatchExplorer(Explorer):
 
 
 def gone(left: list[int], place: int) -> tuple[str, str]:
-    """What stands in a box for the examples that are in no batch."""
+    """Return the mark in a box for examples that are in no batch."""
     return (str(left[place]) if place < len(left) else ""), "pale"

@@ -1,4 +1,4 @@
-"""How large numbers are on their way through a deep network, by the numbers that its layers begin with."""
+"""The size of numbers on their way through a deep network, by the numbers that its layers begin with."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ class BeginningsExplorer(Explorer):
         self.stills = ({}, {"scale": "Kaiming"}, {"scale": "1"}, {"scale": "1", "bend": "tanh"})
 
     def spreads(self, scale: str, bend: str, depth: int) -> list[float]:
-        """How far apart the examples are after each layer: the standard deviation over them, on average."""
+        """Return how far apart the examples are after each layer: the standard deviation over them, on average."""
         chance = engine.get_rng_state()
         engine.manual_seed(0)
         x, found = engine.randn(64, 100), []

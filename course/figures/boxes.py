@@ -43,7 +43,7 @@ class Boxes:
         self.questions = questions
 
     def text(self) -> str:
-        """What the picture shows, in words."""
+        """The picture in words."""
         return " ".join(self.texts())
 
     def texts(self) -> list[str]:
@@ -87,7 +87,7 @@ class IndexExplorer(Chooser):
         self.stills = tuple((written, {"index": written}) for written in tries[:4])
 
     def picked(self, index: str) -> engine.Tensor:
-        """What an index picks. ValueError where none was written, and what the engine raises where it does not fit."""
+        """Pick by an index. ValueError where none was written, and what the engine raises where it does not fit."""
         return _evaluated(_tree(index, list(self.tensors)), self.tensors)
 
     def shown(self, *, index: str) -> Shown:
@@ -122,7 +122,7 @@ _PLACES = "places"  # stands for the tensor itself where the places of its numbe
 
 
 def _tree(written: str, names: list[str]) -> ast.Expression:
-    """What was typed, if it is an index. Raises ValueError."""
+    """Parse what was typed, if it is an index. Raises ValueError."""
     asked = f"Write a name and an index in brackets, such as {names[0]}[1]."
     try:
         tree = ast.parse(written.strip(), mode="eval")
@@ -139,7 +139,7 @@ def _tree(written: str, names: list[str]) -> ast.Expression:
 
 
 def _indexed(tree: ast.Expression) -> Any:
-    """What stands before the brackets."""
+    """Return the expression before the brackets."""
     outer = tree.body
     while isinstance(outer, ast.Subscript):
         outer = outer.value
@@ -176,7 +176,7 @@ def _shape(tensor: engine.Tensor) -> str:
 
 
 def _extent(tensor: engine.Tensor) -> str:
-    """How many numbers a tensor holds, dimension by dimension; of a scalar or a vector, the numbers."""
+    """Return how many numbers a tensor holds, dimension by dimension; of a scalar or a vector, the numbers."""
     if tensor.ndim < 2:
         numbers = ", ".join(map(number, tensor.detach().reshape(-1).tolist()))
         return f"{'one number' if tensor.ndim == 0 else 'a row of numbers'}, {numbers}"

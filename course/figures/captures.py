@@ -30,7 +30,7 @@ def scaled(x: Any, factor: Any) -> Any:
 
 
 def arguments(program: str) -> Iterator[tuple[str, Any, Any]]:
-    """What each call of a program is given: in words, and as it is."""
+    """Return what each call of a program is given: in words, and as it is."""
     three, five = engine.ones(3), engine.ones(5)
     if program == SIX:
         calls = [(three, 2.0), (three * 7, 2.0), (five, 2.0), (five.double(), 2.0), (three, 3.0), (three, 2.0)]
@@ -50,7 +50,7 @@ def arguments(program: str) -> Iterator[tuple[str, Any, Any]]:
 
 @cache
 def history(program: str) -> tuple[Call, ...]:
-    """What the engine's compiler does in the twelve calls of a program."""
+    """Return what the engine's compiler does in the twelve calls of a program."""
     compiled: Any = engine.compile(scaled)
     found = []
     for given, *args in arguments(program):

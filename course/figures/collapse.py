@@ -33,7 +33,7 @@ class CollapseExplorer(Chooser):
         )
 
     def result(self, how: int, dim: int) -> Any:
-        """What comes out."""
+        """The result of the reduction."""
         if dim == 2:
             return getattr(self.table, HOW[how])()
         out = getattr(self.table, HOW[how])(dim=dim)
@@ -104,7 +104,7 @@ class CollapseExplorer(Chooser):
 
 
 def _worked_out(how: str, numbers: list[float]) -> str:
-    """How the numbers make one; of many, the first and the last."""
+    """Show how the numbers make one; of many, the first and the last."""
     texts = [f"{value:g}" for value in numbers]
     if len(texts) > 5:
         texts = [*texts[:2], "...", texts[-1]]

@@ -1,4 +1,4 @@
-"""What checkpointing costs and saves, counted in layers."""
+"""The price and the gain of checkpointing, counted in layers."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ class CostExplorer(Explorer):
         self.stills = ({"parts": 1}, {})
 
     def kept(self, parts: int) -> int:
-        """How many results are kept at once, at the worst moment; one part is the network without checkpoints."""
+        """Return how many results are kept at once at the worst moment; one part: the network without checkpoints."""
         return LAYERS if parts == 1 else parts + LAYERS // parts
 
     def computed(self, parts: int) -> int:
-        """How many layers are computed forward in all."""
+        """Return how many layers are computed forward in all."""
         return LAYERS if parts == 1 else 2 * LAYERS
 
     def words(self, *, parts: int) -> str:

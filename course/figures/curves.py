@@ -123,7 +123,7 @@ class DescentExplorer(Explorer):
         _frame(axes, heights)
 
     def _reach(self, slope: float, height: float) -> float:
-        """How far to each side a piece of ground goes: all pieces are equally long on the page."""
+        """Return how far to each side a piece of ground goes: all pieces are equally long on the page."""
         width = self.between[1] - self.between[0]
         across, upwards = (self.size[0] - 0.7) / width, (self.size[1] - 0.6) / (1.2 * height or 2.0)  # inches a unit
         return float(0.25 / ((across**2 + (slope * upwards) ** 2) ** 0.5))

@@ -1,4 +1,4 @@
-"""What is kept, and what gets a gradient, when a part of a network is frozen."""
+"""A network of which a part is frozen: what is kept, and what gets a gradient."""
 
 from typing import Any
 

@@ -38,7 +38,7 @@ class LiveCurves:
             self.shown.update(self.picture(), raw=True)
 
     def text(self) -> str:
-        """What the curves show, in words."""
+        """The curves in words."""
         if not self.curves:
             return "No numbers yet."
         number = max(map(len, self.curves.values()))

@@ -8,7 +8,7 @@ from course.figures.base.explorer import ACCENT, FAINT, INK, Explorer
 
 
 class LoopsExplorer(Explorer):
-    """Where x is after each step of gradient descent, with ``x.grad = None`` in the loop and without.
+    """x after each step of gradient descent, with ``x.grad = None`` in the loop and without.
 
     An arrow shows what the loop that forgets still has in ``.grad``: how far that alone will move x.
     """

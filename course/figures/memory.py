@@ -1,4 +1,4 @@
-"""What fills a device while a network is trained: the bytes of two steps, moment by moment, kind by kind."""
+"""The bytes that fill a device while a network is trained: two steps, moment by moment, kind by kind."""
 
 import gc
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ MIB, ROUND = 1 << 20, 512  # the device hands out memory in multiples of so many
 
 
 class Moment(NamedTuple):
-    """What is allocated at one moment, by kind, and the most since the moment before; in bytes."""
+    """The bytes allocated at one moment, by kind, and the most since the moment before."""
 
     name: str
     taken: tuple[int, ...]

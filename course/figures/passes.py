@@ -1,4 +1,4 @@
-"""What the passes of the compiler do with a function: all steps in one picture, of which each pass changes a part."""
+"""The compiler's passes over a function: all steps in one picture, of which each pass changes a part."""
 
 from typing import Any
 from xml.etree import ElementTree

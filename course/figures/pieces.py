@@ -1,4 +1,4 @@
-"""How memory is cut up: the segments that are reserved, what is in use of each and what is free."""
+"""Memory cut into pieces: the segments that are reserved, and what of each is in use and free."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ class MemoryMap:
         self.capacity = capacity
 
     def text(self) -> str:
-        """What the picture shows, in words."""
+        """The picture in words."""
         return summary(self.segments, self.capacity)
 
     def pictures(self) -> list[str]:
@@ -93,7 +93,7 @@ class PiecesExplorer(Chooser):
 
 
 def requests(program: str) -> list[str]:
-    """What a program asks for, one by one.  ValueError where it cannot be read."""
+    """Read a program's requests, one by one.  ValueError where they cannot be read."""
     parts = [part.strip() for part in program.split(",") if part.strip()]
     held: set[str] = set()
     for part in parts:
@@ -144,7 +144,7 @@ def done(request: str, memory: Any, held: dict[str, Any]) -> str:
 
 
 def summary(segments: Segments, capacity: int | None) -> str:
-    """How much is allocated and reserved, and which pieces are free."""
+    """Say how much is allocated and reserved, and which pieces are free."""
     pieces = [piece for segment in segments for piece in segment]
     used, reserved = sum(p.size for p in pieces if p.used), sum(p.size for p in pieces)
     of = f" of {mib(capacity)}" if capacity else ""

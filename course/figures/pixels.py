@@ -26,7 +26,7 @@ class Pixels:
         self.tensors = {name: tensor.detach() for name, tensor in pictures.items()}
 
     def text(self) -> str:
-        """What the pictures show, in words."""
+        """The pictures in words."""
         return " ".join(self.texts())
 
     def texts(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Who sends what when until all ranks have the sum, in three ways, and how long that takes on a given network."""
+"""Ranks that add up: who sends what when, in three ways, and how long that takes on a given network."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -44,17 +44,17 @@ def messages(way: str, n: int) -> Iterator[Message]:
 
 
 def steps(way: str, n: int) -> int:
-    """How many steps come one after the other."""
+    """The number of steps that come one after the other."""
     return 1 + max(message.step for message in messages(way, n))
 
 
 def step_seconds(way: str, n: int, size: float, latency: float, bandwidth: float) -> float:
-    """How long a step takes: a message is there after the latency, and its bytes one after the other."""
+    """Return how long a step takes: a message is there after the latency, and its bytes one after the other."""
     return latency + (size / n if way == RING else size) / bandwidth
 
 
 def seconds(way: str, n: int, size: float, latency: float, bandwidth: float) -> float:
-    """How long all steps take."""
+    """Return how long all steps take."""
     return steps(way, n) * step_seconds(way, n, size, latency, bandwidth)
 
 
@@ -78,7 +78,7 @@ class RingExplorer(Explorer):
     titles = ("A megabyte", "A kilobyte", "A hundred megabytes")
 
     def times(self, *, ranks: int, size: str, latency: str, bandwidth: str) -> dict[str, float]:
-        """How long each way takes, in seconds."""
+        """Return how long each way takes, in seconds."""
         facts = SIZES[size], LATENCIES[latency], BANDWIDTHS[bandwidth]
         return {way: seconds(way, ranks, *facts) for way in WAYS}
 

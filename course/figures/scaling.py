@@ -1,4 +1,4 @@
-"""How a GradScaler finds its scale: it grows until a gradient overflows, backs off, and grows again."""
+"""A GradScaler finding its scale: it grows until a gradient overflows, backs off, and grows again."""
 
 import math
 from functools import cache
@@ -29,7 +29,7 @@ def largest(step: int, gradients: str) -> float:
 
 @cache
 def timeline(first: float, interval: int, gradients: str) -> tuple[Step, ...]:
-    """What a GradScaler does in sixty steps; the gradients pass through float16 on their way."""
+    """Return what a GradScaler does in sixty steps; the gradients pass through float16 on their way."""
     weights = engine.ones(3, requires_grad=True)
     optimizer = engine.optim.SGD([weights], lr=0.0)
     scaler = engine.amp.GradScaler("cpu", init_scale=first, growth_interval=interval)

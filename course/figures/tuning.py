@@ -11,7 +11,7 @@ LOOKS = ((INK, "--", 2.0), (SECOND, "-.", 2.2), (ACCENT, "-", 2.1))  # of the ne
 
 
 class FineTuningExplorer(Explorer):
-    """What networks answer after some steps of training on a few examples; a slider for the steps.
+    """The answers of networks after some steps of training on a few examples; a slider for the steps.
 
     ``networks``: {name: parameters}, three at most. ``train(network, x, y, steps)`` trains one, ``guess(x, network)``
     is its answer. ``few`` picks from ``xs`` and ``ys`` what they are trained on.

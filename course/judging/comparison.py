@@ -56,7 +56,7 @@ class Comparison:
             return bool(np.allclose(is_, should, rtol=self.tolerance, atol=self.tolerance / 100, equal_nan=True))
 
     def left_behind(self, is_: Seen, should: Seen) -> list[tuple[str, Plain, Plain, bool]]:
-        """What the arguments hold afterwards and should not: the name, both values, whether it should be as it was."""
+        """Return what the arguments hold afterwards and should not: name, both values, whether it was to stay."""
         missing = Plain("nothing", None, "nothing")
         found = []
         for key, theirs in should.after.items():
@@ -66,7 +66,7 @@ class Comparison:
         return found
 
     def notice(self, got: list[Seen], right: list[Seen]) -> str:
-        """What is certain about the first difference, in a sentence; empty where the rows say it all."""
+        """Return in a sentence what is certain about the first difference; empty where the rows say it all."""
         steps = list(zip(got, right, strict=False))
         place = next(number for number, pair in enumerate(steps) if not self.seen(*pair))
         (is_, should), others = steps[place], steps[:place] + steps[place + 1 :]
@@ -99,7 +99,7 @@ class Comparison:
         return about or (f"It changes {names}, which it should not." if left and touched else "")
 
     def about(self, pairs: list[Pair], is_value: bool = False) -> str:
-        """What is certain about the first pair, where nothing in the other steps speaks against it.
+        """Return what is certain about the first pair, where nothing in the other steps speaks against it.
 
         `is_value`: the answer is a value, and nothing may be said by which it could be worked out.
         """
@@ -163,7 +163,7 @@ class Comparison:
         return f"Entry {number + 1}: {about[0].lower()}{about[1:]}" if about else ""
 
     def _hold(self, pairs: list[Pair], relation: Callable[[Plain, Plain], bool]) -> bool:
-        """Whether a relation holds in every step."""
+        """Tell whether a relation holds in every step."""
         return all(relation(*pair) for pair in pairs)
 
     def _reversed(self, got: Plain, expected: Plain) -> bool:
@@ -172,14 +172,14 @@ class Comparison:
         return all(map(self.same, reversed(got.value), expected.value))
 
     def _negative(self, got: Plain, expected: Plain) -> bool:
-        """Whether two lists hold the same numbers, none of them 0, with the opposite signs."""
+        """Tell whether two lists hold the same numbers, none of them 0, with opposite signs."""
         if got.kind != "list" or expected.kind != "list" or len(got.value) != len(expected.value):
             return False
         entries = [_values(*pair) for pair in zip(got.value, expected.value, strict=True)]
         return all(pair is not None and pair[1].all() and self.close(-pair[0], pair[1]) for pair in entries)
 
     def _all_different(self, asked: Plain) -> bool:
-        """Whether no two entries are the same: else their order may be right by chance."""
+        """Tell whether no two entries are the same: else their order may be right by chance."""
         entries = asked.value
         return not any(self.same(one, other) for n, one in enumerate(entries) for other in entries[:n])
 
@@ -226,7 +226,7 @@ class Comparison:
         return ""
 
     def _less_exact(self, got: np.ndarray, expected: np.ndarray) -> str:
-        """What is said where the numbers are the right ones with digits lost."""
+        """Return what to say where the numbers are the right ones with digits lost."""
         if not np.isfinite(expected).all() or len(np.unique(got)) < 2:
             return ""
         for places in range(4):
@@ -236,7 +236,7 @@ class Comparison:
         return "Right, but what stands after the point is cut off. Keep it." if cut else ""
 
     def rows(self, is_: Seen, should: Seen) -> Iterator[tuple[str, str]]:
-        """What is shown of a step that is not right: at most `MOST_LINES` lines of numbers."""
+        """Return what to show of a step that is not right: at most `MOST_LINES` lines of numbers."""
         yield "Input", "" if is_.shown == ANSWER else is_.shown
         left = MOST_LINES
         if not self.result(is_.result, should.result):
@@ -256,7 +256,7 @@ class Comparison:
             yield from rows
 
     def _beside(self, got: Plain | Raised, expected: Plain | Raised) -> Iterator[tuple[str, str]]:
-        """What came and what should have come; of large values, where they begin to differ."""
+        """Put what came beside what should have come; large values from where they begin to differ."""
         mine, theirs = _told(got), _told(expected)
         if isinstance(got, Plain) and isinstance(expected, Plain) and got.tracked != expected.tracked:
             mine, theirs = (f"{text}, requires_grad={v.tracked}" for text, v in ((mine, got), (theirs, expected)))

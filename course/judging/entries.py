@@ -22,7 +22,7 @@ Slips = dict[Hashable, Plain | None]
 def about_entries(
     exercise: Exercise, got: Plain, expected: Plain, wrong: list[tuple[Plain, str]], compare: Comparison
 ) -> str:
-    """What the wrong entries mean, a line for each mistake; empty where the value has no entries, or not as many."""
+    """Explain the wrong entries, a line for each mistake; empty where the value has no entries, or not as many."""
     if got.kind != expected.kind or got.kind not in ("list", "set", "dict"):
         return ""
     if got.kind == "list" and len(got.value) != len(expected.value):
@@ -55,7 +55,7 @@ def about_entries(
 
 
 def share_of_entries(got: Plain | Raised, expected: Plain | Raised, compare: Comparison) -> float:
-    """How many of a value's entries are right, as a part of 1; of a set, of those that stand in it or should.
+    """Return the share of a value's entries that are right; of a set, of those that stand in it or should.
 
     What says the same everywhere is right by chance here and there, and has no share.
     """
@@ -103,7 +103,7 @@ def _said(
 
 
 def _meaning(exercise: Exercise, place: Hashable, there: Plain | None, expected: Plain, compare: Comparison) -> str:
-    """What the author says of what stands at a place; a sentence alone speaks of whatever else stands there.
+    """Return the author's sentence for what stands at a place; a sentence alone is for whatever has no other.
 
     Not of what is no answer at all, as a tensor where numbers are asked for: that has a sentence of its own.
     """
@@ -120,7 +120,7 @@ def _meaning(exercise: Exercise, place: Hashable, there: Plain | None, expected:
 
 
 def _certain(there: Plain | None, place: Hashable, expected: Plain, compare: Comparison) -> str:
-    """What can be said of a wrong entry by one who does not know the exercise, without giving it away."""
+    """Say of a wrong entry what can be said without knowing the exercise and without giving it away."""
     if expected.kind == "set":
         return ""
     parts = _parts(expected)
@@ -156,7 +156,7 @@ def _name(places: list[Hashable]) -> str:
 
 
 def _counted(left: Slips, more: bool) -> str:
-    """How many of a set's elements are too many and how many are missing: which ones is the question."""
+    """Count a set's elements that are too many and that are missing: which ones is the question."""
     extra = sum(there is not None and there.value is True for there in left.values())
     missing = len(left) - extra
     if not more:

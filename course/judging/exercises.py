@@ -1,4 +1,4 @@
-"""What an exercise is, and where each is found: its checks in a lesson's folder, its texts in the notebooks.
+"""Exercises, and where each is found: its checks in a lesson's folder, its texts in the notebooks.
 
 The text that a learner reads, and the worked solution, are in a lesson's `exercises.md` alone. What an attempt is
 compared with, the usual mistakes and the hints are rows in `checks.py`.
@@ -47,7 +47,7 @@ class Did(NamedTuple):
 
 
 class Property(NamedTuple):
-    """What every right answer has: an attempt without it hears this sentence, beside those of others it lacks."""
+    """Something that every right answer has; an attempt without it hears this sentence, beside those of others."""
 
     example: Any  # an attempt that has everything but this
     holds: Callable[[Did], Any]  # asked after every step; where it raises, it does not apply
@@ -86,7 +86,7 @@ class Exercise(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called where it is spoken of."""
+        """Return what the exercise is called where it is spoken of."""
         return f"Exercise {self.key}" if self.points else self.key
 
 
@@ -111,7 +111,7 @@ def of_lesson(lesson: str) -> dict[str, Exercise]:
 
 @functools.cache
 def steps(lesson: str) -> dict[str, Exercise]:
-    """What a learner writes in the lesson itself, by keys such as "11.mul": checked at once, for no points."""
+    """Return what a learner writes in the lesson itself, by keys such as "11.mul": checked at once, for no points."""
     return {step.key: step for step in getattr(checks(lesson), "STEPS", ())} if lesson in lessons() else {}
 
 

@@ -45,7 +45,7 @@ class Verdict(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What came of an attempt; what is compared, and no more."""
+    """An attempt's outcome: what is compared, and no more."""
 
     kind: str
     seen: list[Seen] | None  # None where a function is asked for, and this is none
@@ -54,7 +54,7 @@ class Tried(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What the oracle gives, and each wrong answer with what is said of it."""
+    """The oracle's outcome, and that of each wrong answer with its sentence."""
 
     right: list[Seen]
     wrong: list[tuple[list[Seen], str]]
@@ -102,7 +102,7 @@ def tried(trial: Trial, attempt: Any, function: bool) -> Tried:
 
 
 def _memory(attempt: Any) -> dict[str, tuple[Any, str]]:
-    """What a function holds from call to call, by name: how that looks now, and what to say if it changes."""
+    """Find what a function holds from call to call, by name: how it looks now, and what to say if it changes."""
     held: dict[str, tuple[Any, str]] = {}
     own = getattr(attempt, "__globals__", {})
     used = {name: own[name] for name in _names_used(getattr(attempt, "__code__", None)) if name in own}
@@ -183,7 +183,7 @@ def compared(
 
 
 def share(exercise: Exercise, attempt: Tried, should_be: Expected) -> float:
-    """How much of an attempt is right, from 0 to 1: of a value the entries, of a function the steps.
+    """Return how much of an attempt is right, from 0 to 1: of a value the entries, of a function the steps.
 
     What gives the same whatever it gets is right by chance, and has no share.
     """
@@ -254,7 +254,7 @@ def _key(name: str) -> Any:
 
 
 def _kinds(got: list[Seen]) -> dict[str, str]:
-    """What the arguments of the learner's function are, by the names it gives them."""
+    """Return the kinds of the arguments of the learner's function, by the names it gives them."""
     kinds = {}
     for seen in got:
         for place, name in enumerate(seen.names):
@@ -327,7 +327,7 @@ def _holds_none(result: Plain | Raised) -> bool:
 
 
 def _gave(trial: Trial, attempt: Any) -> str:
-    """What kind of thing the attempt itself gave, when it was called last: steps may have made something else of it."""
+    """Return the kind of what the attempt itself gave last: steps may have made something else of it."""
     given: list[str] = []
     if not isinstance(attempt, FunctionType):
         return ""
@@ -346,7 +346,7 @@ def _gave(trial: Trial, attempt: Any) -> str:
 
 @contextlib.contextmanager
 def in_silence() -> Iterator[None]:
-    """What is printed and warned of is not shown to the learner, whose code it does not come from."""
+    """Hide from the learner what is printed and warned of by code that is not theirs."""
     nowhere = io.StringIO()
     with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -368,7 +368,7 @@ def _fresh_modes() -> Iterator[None]:
 
 
 def _held(arguments: list[Any]) -> dict[str, Plain]:
-    """What the arguments hold now: numbers, `.grad`, `.requires_grad`, a Module's mode, and whether notes are taken."""
+    """Return what the arguments hold now: numbers, `.grad`, `.requires_grad`, a Module's mode, and the grad mode."""
     held = {"engine.is_grad_enabled()": plain(engine.is_grad_enabled())}
     for number, argument in enumerate(arguments):
         name = f"{{{number}}}"
@@ -388,7 +388,7 @@ _NO_LEAF = Plain("no leaf", None, "nothing: it is no leaf")
 
 
 def _names(function: Any, arguments: list[Any]) -> list[str]:
-    """What a function calls its arguments."""
+    """Return the names that a function gives its arguments."""
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):

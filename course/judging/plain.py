@@ -1,4 +1,4 @@
-"""What came of a step, as plain data that can be compared, shown, and sent from one process to another."""
+"""The outcome of a step as plain data, which can be compared, shown, and sent from one process to another."""
 
 import math
 import re
@@ -42,7 +42,7 @@ class Raised(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What came of one step: the result, and what the arguments hold afterwards."""
+    """The outcome of one step: its result, and what the arguments hold afterwards."""
 
     shown: str
     result: Plain | Raised
@@ -83,7 +83,7 @@ def plain(value: Any) -> Plain:
 
 
 def state(module: Any) -> dict[str, Plain]:
-    """What a Module holds, by name: parameters and buffers, their `.grad` and `requires_grad`, and its mode."""
+    """Return what a Module holds, by name: parameters and buffers, their `.grad` and `requires_grad`, and its mode."""
     held = {}
     tensors = [*module.named_parameters(), *module.named_buffers()]
     for name, tensor in tensors:
@@ -101,12 +101,12 @@ def _comparable_dtype(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """How a value shows itself, but for where its tensors come from: another right answer comes from elsewhere."""
+    """Show a value without where its tensors come from: those of another right answer come from elsewhere."""
     return short(_HISTORY.sub("", repr(value)))
 
 
 def _keys(held: Iterable[Any]) -> list[str]:
-    """What a dict's or a set's entries are known by; two that look the same are told apart by their order."""
+    """Return keys for the entries of a dict or a set; two that look the same are told apart by their order."""
     seen: Counter[str] = Counter()
     names = []
     for name in map(nameless, held):
@@ -116,7 +116,7 @@ def _keys(held: Iterable[Any]) -> list[str]:
 
 
 def nameless(value: Any, show: Callable[[Any], str] = repr) -> str:
-    """How a value shows itself, but for its place in memory."""
+    """Show a value without its place in memory."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", show(value))
 
 
@@ -141,7 +141,7 @@ def places_of(error: BaseException) -> list[str]:
 
 
 def described(value: Any) -> str:
-    """What kind of thing a value is, in a few words."""
+    """Name the kind of a value, in a few words."""
     if isinstance(value, engine.Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
     if isinstance(value, list | tuple):

@@ -26,7 +26,7 @@ class Over(Exception):
 
 
 class World:
-    """What ranks that are threads hand to each other."""
+    """The meeting place of ranks that are threads."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -63,7 +63,7 @@ class World:
             self.news.notify_all()
 
     def meet(self, rank: int, number: int, what: str, brought: Any) -> list[tuple[str, Any]]:
-        """What all ranks have brought to their meeting of this number."""
+        """Return what all ranks have brought to their meeting of this number."""
         with self.news:
             there = self.meetings.setdefault(number, {})
             there[rank] = what, brought
@@ -134,7 +134,7 @@ class Link:
         return self.rank
 
     def get_world_size(self) -> int:
-        """How many there are."""
+        """Return the number of ranks."""
         return self.size
 
     def _together(self, what: str, tensor: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What the rules for a class's own numbers are written with: a question's text taken apart and put together anew.
+"""Tools for a class's own numbers: a question's text taken apart and put together anew.
 
 A rule takes the text as it stands in `exercises.md` and gives another one with its answer, which is computed, by the
 engine wherever the question is about what it does. A lesson's rules are in its `variants.py`.

@@ -1,4 +1,4 @@
-"""What an attempt looks like: the lessons' slips, looked up by what came of it.
+"""Recognise attempts: the lessons' slips, looked up by the outcome.
 
 A slip is the worked solution with one small mistake built in; `course/authoring/slips.py` makes the rows. What each
 gives is a few letters there: nothing can be read off them.
@@ -15,7 +15,7 @@ from course.judging.plain import Plain, Raised, Seen
 
 
 def signature(seen: list[Seen]) -> str:
-    """What came of an attempt, in a few letters: the same for results that are alike to four digits."""
+    """Return a short key of an outcome: the same for results that agree to four digits."""
     return hashlib.sha256(repr([_seen(one) for one in seen]).encode()).hexdigest()[:12]
 
 
@@ -50,7 +50,7 @@ def table(lesson: str) -> dict[str, dict[str, list[str]]]:
 
 
 def about(key: str, seen: list[Seen]) -> str:
-    """What an attempt that gives this looks like; empty where it is like none."""
+    """Name the slip that an attempt with this outcome looks like; empty where it is like none."""
     if not seen or isinstance(seen[-1].result, Raised):
         return ""  # an error speaks for itself
     found = table(key[:2]).get(key, {}).get(signature(seen), [])

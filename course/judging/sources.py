@@ -1,4 +1,4 @@
-"""What the text of an attempt shows: results that are made and thrown away, loops, and what it calls."""
+"""Read the text of an attempt: results that are made and thrown away, loops, and what it calls."""
 
 import ast
 import re
@@ -41,7 +41,7 @@ def parsed(source: str) -> ast.Module:
 
 
 def discarded(source: str, kinds: dict[str, str] | None = None) -> str:
-    """What is said of the first result in a function that is made and thrown away; empty where there is none.
+    """Return what to say of the first result that a function makes and throws away; empty where there is none.
 
     `kinds`: of the arguments, by name, what they are ("tensor", "module", "set").
     """
@@ -114,7 +114,7 @@ def _thrown_away(value: ast.expr, kinds: dict[str, str]) -> str:
 
 
 def _gives(value: ast.expr, kinds: dict[str, str]) -> bool:
-    """Whether this is a call that gives a result and does nothing else."""
+    """Tell whether this is a call that gives a result and does nothing else."""
     if not isinstance(value, ast.Call) or any(keyword.arg == "out" for keyword in value.keywords):
         return False
     if any(_acts(part) for part in ast.walk(value) if isinstance(part, ast.Call) and part is not value):
@@ -144,7 +144,7 @@ def _gives(value: ast.expr, kinds: dict[str, str]) -> bool:
 
 
 def _acts(call: ast.Call) -> bool:
-    """Whether a call in the middle of an expression may do something besides giving a result."""
+    """Tell whether a call in the middle of an expression may do something besides giving a result."""
     called = call.func
     name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else "_"
     return name.endswith("_") or name in _ACTING or name in ("next", "pop", "append", "step", "print")
@@ -156,18 +156,18 @@ def _like_a_module(name: str) -> bool:
 
 
 def calls(source: str, *names: str) -> bool:
-    """Whether a text speaks of any of these names: `calls(did.source, "jacrev")`. False where there is no text."""
+    """Tell whether a text speaks of any of these names: `calls(did.source, "jacrev")`. False where there is no text."""
     return any(name in names for name in _spoken_of(parsed(source)))
 
 
 def loops(source: str) -> bool:
-    """Whether there is a loop in a text: `for`, `while`, or a list made by one. False where there is no text."""
+    """Tell whether a text has a loop: `for`, `while`, or a list made by one. False where there is no text."""
     kinds = (ast.For, ast.While, ast.AsyncFor, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
     return any(isinstance(part, kinds) for part in ast.walk(parsed(source))) or calls(source, "map")
 
 
 def calls_itself(source: str) -> bool:
-    """Whether a function in a text calls itself, alone or by way of others. False where there is no text."""
+    """Tell whether a function in a text calls itself, alone or by way of others. False where there is no text."""
     functions = {part.name: part for part in ast.walk(parsed(source)) if isinstance(part, ast.FunctionDef)}
     reached = {
         name: {said for said in map(_own_name, ast.walk(part)) if said in functions} for name, part in functions.items()
@@ -226,7 +226,7 @@ def bound(source: str) -> set[str]:
 
 
 def is_blank(answer: list[str], came: str) -> bool:
-    """Whether the cells of an answer hold nothing but what came: its functions are as they were, or do nothing."""
+    """Tell whether the cells of an answer are as they came: their functions unchanged, or doing nothing."""
     theirs = ast.parse(came)
     try:
         mine = ast.parse("\n".join(map(as_python, answer)))

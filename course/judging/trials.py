@@ -59,12 +59,12 @@ def copied(value: Any) -> Any:
 
 
 def twice(function: Callable, *arguments: Any) -> list[Any]:
-    """What two calls in a row give: who keeps something from the first, or uses up what was given, is found out."""
+    """Call twice in a row: a function that keeps something from the first call, or uses up its input, is found out."""
     return [function(*map(copied, arguments)), function(*arguments)]
 
 
 def in_both_modes(function: Callable, *arguments: Any) -> dict[str, Any]:
-    """What a function gives while notes are taken and while they are not, and how it leaves that switch."""
+    """Call with grad mode on and off, and see how the function leaves that switch."""
     found: dict[str, Any] = {}
     for mode in (True, False):
         with engine.set_grad_enabled(mode):
@@ -74,7 +74,7 @@ def in_both_modes(function: Callable, *arguments: Any) -> dict[str, Any]:
 
 
 def using(names: Sequence[str], function: Callable, *arguments: Any) -> dict[str, Any]:
-    """What a function gives, and which of the engine's functions it has called: "func.jacrev", "Tensor.backward".
+    """Call, and note which of the engine's functions were called: "func.jacrev", "Tensor.backward".
 
     For what the exercise asks to do without: `using([...], attempt, f, x)`. A property tells the learner.
     """

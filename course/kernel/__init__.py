@@ -1,1 +1,1 @@
-"""What the course adds to Jupyter: its kernels, short tracebacks, what is saved of a notebook and of its outputs."""
+"""The course's additions to Jupyter: kernels, short tracebacks, what is saved of a notebook and of its outputs."""

@@ -1,4 +1,4 @@
-"""What JupyterLab writes for a learner: every file but the course's own notebooks, which can be read and run."""
+"""JupyterLab's files for a learner: all can be written but the course's own notebooks, which are read and run."""
 
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 

@@ -1,4 +1,4 @@
-"""What a notebook keeps of a cell's outputs: nothing of the machine, the moment or the run they came from."""
+"""Settle a cell's outputs: nothing of the machine, the moment or the run they came from is kept."""
 
 import base64
 import re

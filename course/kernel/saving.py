@@ -1,4 +1,4 @@
-"""What JupyterLab saves of a notebook: what the reader did in it, and nothing of the computer that it was opened on."""
+"""Save of a notebook what the reader did in it, and nothing of the computer that it was opened on."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the course adds to IPython in the kernels of its lab: short tracebacks, and an eye on cells that fail."""
+"""The course's additions to IPython in its kernels: short tracebacks, and an eye on cells that fail."""
 
 import re
 import sys
@@ -61,7 +61,7 @@ def name_methods() -> None:
 
 
 def is_library_frame(part: str) -> bool:
-    """Whether this part of IPython's traceback is a frame of the engine, the course, Python itself or a package."""
+    """Tell whether this part of IPython's traceback is a frame of the engine, the course, Python or a package."""
     found = _FILE.match(ANSI.sub("", part))
     if found is None:
         return False
@@ -107,12 +107,12 @@ class Cells:
         return next((says for name, (made, says) in self.made.items() if made is attempt and name in named), "")
 
     def asks(self, attempt: Any) -> bool:
-        """Whether the cell that made an attempt calls `input`, which nobody answers where it is graded."""
+        """Tell whether the cell that made an attempt calls `input`, which nobody answers where it is graded."""
         named = re.findall(r"\w+", self.source)
         return any(made is attempt and name in named for name, made in self.asked.items())
 
     def missing_answer(self, name: str | None) -> str | None:
-        """What to say where a check is run and the answer is not there; None where the name is another."""
+        """Return what to say where a check is run and the answer is not there; None where the name is another."""
         if not name or not re.search(rf"(?m)^check\(.*\b{re.escape(name)}\b", self.source):
             return None
         return f"{name} is not there yet. Run the cell with your answer first, and then this one."

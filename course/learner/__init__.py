@@ -1,1 +1,1 @@
-"""What a learner calls in a notebook, and what is theirs: copies, progress, written answers."""
+"""The learner's side: calls in a notebook, and what is theirs: copies, progress, written answers."""

@@ -1,4 +1,4 @@
-"""What a learner calls in a notebook: `check`, `hint`, `solution`, `progress`."""
+"""The calls of a learner's notebook: `check`, `hint`, `solution`, `progress`."""
 
 import ast
 import datetime
@@ -22,7 +22,7 @@ from course.process import attempts, worker
 
 
 class Told(Exception):
-    """What is wrong is said in a line; in a notebook no traceback stands above it."""
+    """An error shown in a line; in a notebook no traceback stands above it."""
 
     shown = False  # what a message in the notebook has said at length; in the course's lab no line follows it
 
@@ -164,7 +164,7 @@ def solution(key: str | float) -> None:
 
 
 def _must_wait(key: str, name: str) -> bool:
-    """Whether a class shows its solutions later, which is said then."""
+    """Tell whether a class shows its solutions later, and say so then."""
     until = ClassNotes(key[:2]).wait()
     if until is not None:
         help_ = "" if rubrics.find(key) else f" `hint({key!r})` helps until then."
@@ -308,7 +308,7 @@ def _help(key: str) -> str:
 
 
 def _untouched(key: str) -> str:
-    """What to do about an exercise that is as it came."""
+    """Return what to do about an exercise that is as it came."""
     if not find(key).points:
         return "There are three dots left in the cell. Write in their place, run it, and then run this one."
     blank = ast.parse(exercises.cell(key, "exercises") or "")
@@ -327,7 +327,7 @@ def _ends_in_dots(tree: ast.Module) -> bool:
 
 
 def _within(exercise: Exercise) -> str:
-    """What an exercise is called within a sentence."""
+    """Return what an exercise is called within a sentence."""
     return exercise.name[0].lower() + exercise.name[1:]
 
 
@@ -343,7 +343,7 @@ def _note(entry: dict[str, Any], state: str) -> None:
 
 
 def _opened(exercise: Exercise, attempt: Any) -> str:
-    """What a sealed test says of a right attempt, which opens it: what it said the first time is what counts."""
+    """Return a sealed test's words for a right attempt, which opens it: what it said the first time is what counts."""
     if exercise.once is None:
         return ""
     try:
@@ -357,7 +357,7 @@ def _opened(exercise: Exercise, attempt: Any) -> str:
 
 
 def _is_blank(exercise: Exercise, attempt: Any) -> bool:
-    """Whether an attempt is still what the blank notebook defines, or nothing at all."""
+    """Tell whether an attempt is still what the blank notebook defines, or nothing at all."""
     parts = attempt.values() if isinstance(attempt, dict) else attempt
     if any(part is ... for part in (parts if isinstance(attempt, dict | list | tuple) else [attempt])):
         return True
@@ -382,7 +382,7 @@ def _source(attempt: Any) -> str:
 
 
 def _definitions(attempt: Any) -> list[ast.stmt]:
-    """How a function or a class's methods are written, but for comments and layout; empty where that is unknown."""
+    """Return how a function or a class's methods are written, but for comments and layout; empty where unknown."""
     functions = vars(attempt).values() if isinstance(attempt, type) else [attempt]
     functions = [inspect.unwrap(getattr(f, "__func__", f)) for f in functions if callable(f) or hasattr(f, "__func__")]
     try:
@@ -394,7 +394,7 @@ def _definitions(attempt: Any) -> list[ast.stmt]:
 
 
 def _does_nothing(definition: ast.stmt) -> bool:
-    """Whether a function's body is its description, three dots, `pass`."""
+    """Tell whether a function's body is only its docstring, three dots, or `pass`."""
     body = getattr(definition, "body", [definition])
     return all(isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)) for s in body)
 

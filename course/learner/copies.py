@@ -35,7 +35,7 @@ LOCK_SECONDS = 10
 
 
 def digest(cells: list[dict[str, Any]]) -> str:
-    """What a notebook's cells hold, in a few letters: the same for a copy, whose links lead to other copies."""
+    """Return a digest of a notebook's cells: the same for a copy, whose links lead to other copies."""
     content = _contents(cells)
     for folder, mine in MINE.items():
         content = [[kind, source.replace(f"](../{mine}/", f"](../{folder}/")] for kind, source in content]
@@ -43,13 +43,13 @@ def digest(cells: list[dict[str, Any]]) -> str:
 
 
 def begun(path: Path) -> bool:
-    """Whether something has been done in a notebook since it was made; True also where that cannot be seen."""
+    """Tell whether something has been done in a notebook since it was made; True also where that cannot be seen."""
     nb = _read(path)
     return changed(nb) or any(cell.get("outputs") or cell.get("execution_count") for cell in nb["cells"])
 
 
 def changed(nb: dict[str, Any]) -> bool:
-    """Whether a notebook's cells are others than those it came with; True also where that cannot be seen."""
+    """Tell whether a notebook's cells are others than those it came with; True also where that cannot be seen."""
     try:
         return _version(nb) != digest(nb["cells"])
     except (KeyError, TypeError):
@@ -176,7 +176,7 @@ def _sources(root: Path) -> list[Path]:
 
 
 def copy_of(source: Path) -> Path:
-    """Where the learner's copy of a notebook of the course is."""
+    """Return where the learner's copy of a notebook of the course is."""
     folder = source.parent
     return folder.parent / MINE[folder.name] / source.name
 

@@ -1,4 +1,4 @@
-"""What a learner has done, in one local file: written whole, by one process at a time.
+"""A learner's record, in one local file: written whole, by one process at a time.
 
 `python -m course progress` shows it.
 """
@@ -32,7 +32,7 @@ def file() -> Path | None:
 
 
 def read() -> dict[str, Any]:
-    """What is recorded of each exercise, by its key."""
+    """Return what is recorded of each exercise, by its key."""
     place = file()
     return _kept_here if place is None else _load(place)
 

@@ -129,7 +129,7 @@ def find(key: str) -> Question | None:
 
 
 def cells(lesson: str, root: Path = HOME) -> list[tuple[str, str, Question | None]]:
-    """What the build puts below the exercises: a cell's name, its text, and of one to be filled in the question."""
+    """Return what the build puts below the exercises: a cell's name, its text, and the question to be filled in."""
     found = questions(lesson, root)
     made: list[tuple[str, str, Question | None]] = []
     for key, question in found.items():

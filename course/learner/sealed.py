@@ -1,4 +1,4 @@
-"""What a class has of its own on a learner's side: answers that can be tried and not read, and solutions with a date.
+"""A class's own notes on a learner's side: answers that can be tried and not read, and solutions with a date.
 
 The notebook that a class hands out (`course/classroom/releasing.py`) carries both; nothing here knows an answer.
 """
@@ -20,7 +20,7 @@ ROUNDS = 200_000  # a tenth of a second for a try: a learner does not feel it, w
 
 
 class ClassNotes:
-    """What the class's notebook of a lesson says, where one lies in the learner's folder."""
+    """The words of a class's notebook of a lesson, where one lies in the learner's folder."""
 
     def __init__(self, lesson: str, root: Path = ROOT):
         path = root / copies.EXERCISES / f"{exercises.title(lesson, root)}.ipynb"
@@ -46,7 +46,7 @@ def seal(answer: Any, salt: str) -> str:
 
 
 def opens(sealed: str, attempt: Any) -> bool:
-    """Whether an attempt is the answer that was sealed; as in a check, 7 will do for 7.0, and 7.0 not for 7."""
+    """Tell whether an attempt is the answer that was sealed; as in a check, 7 will do for 7.0, and 7.0 not for 7."""
     how, salt, digest = sealed.split("-")
     return hmac.compare_digest(_digest(attempt, how, salt), digest)
 

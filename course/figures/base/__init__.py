@@ -1,1 +1,1 @@
-"""What several figures stand on: sliders, choosers, grids of cells, and programs read line by line."""
+"""The common ground of several figures: sliders, choosers, grids of cells, and programs read line by line."""

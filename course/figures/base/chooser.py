@@ -1,4 +1,4 @@
-"""What the figures of boxes share that are moved by more than sliders: fields, choices, boxes that can be clicked."""
+"""Figures of boxes that are moved by more than sliders: fields, choices, boxes that can be clicked."""
 
 import base64
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ class Control(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What belongs to one setting."""
+    """The picture and the words of one setting."""
 
     pictures: list[str]  # SVGs, side by side where there is room
     words: str
@@ -41,11 +41,11 @@ class Chooser:
     shown: Callable[..., Shown]
 
     def at(self, **values: Any) -> Shown:
-        """What is shown where only some of the values are not those of the beginning."""
+        """Return what is shown where only some of the values are not those of the beginning."""
         return self.shown(**{**self.begin, **values})
 
     def text(self, **values: Any) -> str:
-        """What the pictures show, in words."""
+        """The pictures in words."""
         return self.at(**values).words
 
     def pictures(self, **values: Any) -> list[str]:

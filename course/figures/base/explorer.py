@@ -1,4 +1,4 @@
-"""What all figures with sliders share: a picture and its words for each setting, with a kernel and without one."""
+"""Figures with sliders: a picture and its words for each setting, with a kernel and without one."""
 
 import io
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ class Explorer:
         return {name: first for name, (_, first, _) in self.settings.items()}
 
     def text(self, **values: Any) -> str:
-        """What the picture shows, in words."""
+        """The picture in words."""
         return self.words(**self.start() | values)
 
     def image(self, **values: Any) -> bytes:

@@ -58,7 +58,7 @@ class Panel(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How wide a box is, and so each panel."""
+    """The width of a box, and so of each panel."""
 
     box: int
 
@@ -108,7 +108,7 @@ def text(x: float, y: float, words: str, style: str = "fill='#222222'") -> str:
 
 
 def beside(name: str) -> int:
-    """How wide the name of a dimension is, with its arrow, beside the rows."""
+    """Return the width of a dimension's name, with its arrow, beside the rows."""
     return 22 + 8 * len(name)
 
 

@@ -16,7 +16,7 @@ from engine.core.tensor import Tensor
 
 @dataclass
 class Program:
-    """What came of the lines: their result, their variables, and for each node what it made, and in which line."""
+    """A program that has run: its result, its variables, and for each node what it made, and in which line."""
 
     source: str
     result: Any = None

@@ -145,7 +145,7 @@ def called(node: Node, name: str) -> str:
 
 
 def values(node: Node, i: int) -> dict[str, Any]:
-    """What the names in the formula of input i stand for, from what the node saved; arrays as Tensors."""
+    """Return what the names in the formula of input i stand for, from what the node saved; arrays as Tensors."""
     saved = zip(rule_parameters(type(node).rules[i]), node.saved, strict=False)  # the rest is in the rule's *args
     return {
         called(node, name): s if type(s) in scalar_types or type(s) is tuple else Tensor(s)

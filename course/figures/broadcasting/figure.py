@@ -18,7 +18,7 @@ ROOM = 740  # on a page of the usual width
 
 
 class Meeting(NamedTuple):
-    """What comes of two shapes: that of the result, or why there is none, in PyTorch's words or about the typing."""
+    """The outcome of two shapes: the result's, or why there is none, in PyTorch's words or about the typing."""
 
     a: Shape
     b: Shape
@@ -52,7 +52,7 @@ def shape_of(written: str) -> Shape:
 
 
 def meet(a: Shape, b: Shape) -> Meeting:
-    """What `a + b` does with tensors of these shapes."""
+    """Return what becomes of `a + b` for tensors of these shapes."""
     try:
         return Meeting(a, b, tuple(engine.broadcast_shapes(a, b)))
     except RuntimeError:
@@ -70,7 +70,7 @@ def meet(a: Shape, b: Shape) -> Meeting:
 
 
 def _clash(a: int | None, b: int | None) -> bool:
-    """Whether two sizes of one axis do not go together."""
+    """Tell whether two sizes of one axis do not go together."""
     return a != b and None not in (a, b) and 1 not in (a, b)
 
 
@@ -92,7 +92,7 @@ class BroadcastingExplorer(Explorer):
             return Meeting((), (), None, str(error))
 
     def elements(self, a: str, b: str) -> int:
-        """How many elements of the result there are to choose from."""
+        """Return how many elements of the result there are to choose from."""
         meeting = self.meeting(a, b)
         return prod(meeting.result) if meeting.drawn and meeting.result is not None else 0
 

@@ -38,7 +38,7 @@ class Stored(NamedTuple):
 
     @property
     def bias(self) -> int:
-        """What is taken from the exponent that is stored."""
+        """The number that is taken from the stored exponent."""
         return 2 ** (FORMATS[self.kind][0] - 1) - 1
 
     @property
@@ -48,7 +48,7 @@ class Stored(NamedTuple):
 
     @property
     def part(self) -> Fraction:
-        """What the bits of the fraction are worth together, below 1."""
+        """The worth of the fraction's bits together, below 1."""
         return Fraction(int(self.fields[2], 2), 2 ** FORMATS[self.kind][1])
 
     @property
@@ -61,7 +61,7 @@ class Stored(NamedTuple):
         return Fraction(2) ** (max(octave, 1) - self.bias - FORMATS[self.kind][1])
 
     def begin(self, octave: int) -> Fraction:
-        """Where a stretch begins; the first begins at 0."""
+        """The beginning of a stretch; the first begins at 0."""
         return Fraction(2) ** (octave - self.bias) if octave else Fraction(0)
 
     @property
@@ -112,7 +112,7 @@ def _decimal(written: str) -> Fraction:
 
 
 def stored(asked: Number, kind: str) -> Stored:
-    """What becomes of a number in a type: the engine rounds it."""
+    """Return what becomes of a number in a type: the engine rounds it."""
     try:
         rounded = float(asked)
     except OverflowError:
@@ -141,14 +141,14 @@ def power(n: int) -> str:
 
 
 def worth(s: Stored) -> list[list[str]]:
-    """What each bit is worth, field by field: "-", "8", "1/4" or a power of two where that is shorter."""
+    """Return the worth of each bit, field by field: "-", "8", "1/4" or a power of two where that is shorter."""
     exponent, fraction = FORMATS[s.kind]
     parts = [f"1/{2**n}" if n <= 10 else power(-n) for n in range(1, fraction + 1)]
     return [["\u2212"], [str(2**n) for n in reversed(range(exponent))], parts]
 
 
 def told(s: Stored) -> list[str]:
-    """What the bits of each field come to, so that the reader can check it."""
+    """Return what the bits of each field come to, so that the reader can check it."""
     sign, exponent, fraction = s.fields
     of_exponent = _sum(exponent, worth(s)[1], str(s.octave))
     of_fraction = _sum(fraction, worth(s)[2], exactly(s.part, 24))
@@ -198,7 +198,7 @@ class FloatExplorer:
         return dict(self.begin)
 
     def text(self, **values: str) -> str:
-        """What the picture shows, in words."""
+        """The picture in words."""
         setting = self.start() | values
         try:
             asked = number(setting["written"])
@@ -209,7 +209,7 @@ class FloatExplorer:
         return f"{title(setting['written'], s)}. {fields} {self.words(setting['written'], asked, s)}"
 
     def words(self, written: str, asked: Number, s: Stored) -> str:
-        """What is stored, by how much that is off, and the neighbours."""
+        """Say what is stored, by how much that is off, and name the neighbours."""
         said = [together(s)]
         if not s.finite:
             end = exactly(Stored(s.kind, ((s.top + 1) << FORMATS[s.kind][1]) - 1).value, 20)
@@ -277,7 +277,7 @@ class FloatExplorer:
         return widget
 
     def shown(self, kind: str, written: str, s: Stored | None = None) -> dict[str, Any]:
-        """What the widget shows of a number in a type, or of a pattern; only a complaint where it is no number."""
+        """Return what the widget shows of a number in a type, or of a pattern; a complaint where it is no number."""
         values: dict[str, Any] = {"kind": kind, "written": written}
         try:
             asked = number(written)

@@ -83,7 +83,7 @@ class GraphExplorer:
         self._svg = None if drawn is None else layered(drawn)
 
     def _gradients(self, result: Tensor, named: list[tuple[str, Tensor]]) -> dict[int, str]:
-        """What arrives at each node, in short, by the node's number."""
+        """Return what arrives at each node, in short, by the node's number."""
         if result.node is None:
             return {}
         try:
@@ -149,7 +149,7 @@ class GraphExplorer:
         return ElementTree.tostring(root, encoding="unicode")
 
     def mark(self, kind: str, k: int) -> str:
-        """How a part of the picture, of an SVG class, stands to the k-th node."""
+        """Return how a part of the picture, of an SVG class, stands to the k-th node."""
         look = self.looks[k]
         if match := re.fullmatch(r"edge n(\d+)-\d+", kind):
             return "marked" if int(match[1]) == look.number else ""
@@ -198,7 +198,7 @@ class GraphExplorer:
 
 
 def title(item: viz.Item) -> str:
-    """How a node is called: its number, what it is, and the variable that holds what it made."""
+    """Name a node: its number, what it is, and the variable that holds what it made."""
     if item.is_leaf:
         return f"{item.number} leaf {item.out.name}".rstrip()
     return f"{item.number} {item.name}" + (f" ({item.out.name})" if item.out.name else "")

@@ -15,7 +15,7 @@ KEEPS, PASSES, NOTHING = "knob", "result", "data"  # what a tensor does with a g
 
 
 class Card(NamedTuple):
-    """What a tensor says of itself, as texts."""
+    """A tensor's own account, as texts."""
 
     name: str
     value: str
@@ -69,7 +69,7 @@ class LeafBoard:
         return begin + step.said
 
     def static(self) -> dict[str, str]:
-        """What a reader without a kernel gets: what each line did, the cards in the end, and the four boxes."""
+        """Return what a reader without a kernel gets: what each line did, the cards in the end, and the four boxes."""
         last = self.steps[-1]
         lines = [self.text(k) for k in range(1, len(self))]
         titles = ["tensor", "value", *(title for title, _ in last.cards[0].rows())] if last.cards else []

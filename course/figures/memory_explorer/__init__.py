@@ -1,1 +1,1 @@
-"""What an index does to memory."""
+"""The memory behind an index."""

@@ -17,7 +17,7 @@ ROWS = (("#e3edf7", INK), ("#e2f1e4", SECOND))  # the memory that was there firs
 
 
 def drawn(name: str, looked: Looked, pick: int, path: bool, room: int) -> str:
-    """What was looked at, with a box picked, and with the path up to it, as an SVG."""
+    """Draw what was looked at, with a box picked, and with the path up to it, as an SVG."""
     drawing = _Drawing(name, looked, pick, path, room)
     return frame(drawing.parts, drawing.right, drawing.bottom)
 
@@ -90,7 +90,7 @@ class _Drawing:
 
     @cached_property
     def box(self) -> int:
-        """How wide a box is: as its numbers ask."""
+        """Return the width of a box: as its numbers ask."""
         longest = max(len(number_at(row, k)) for row in self.rows for k in range(row.numel()))
         return max(BOX, 12 + 8 * longest)
 

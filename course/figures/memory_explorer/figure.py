@@ -40,7 +40,7 @@ class MemoryExplorer(Explorer):
         return {"steps": tuple(steps), "pick": pick, "path": bool(looked.asked)}
 
     def looked(self, steps: Sequence[str]) -> Looked:
-        """What comes of these steps."""
+        """Return what comes of these steps."""
         return looked_at(self.name, self.numbers, steps)
 
     def offered(self, steps: Sequence[str]) -> list[str]:
@@ -134,7 +134,7 @@ class MemoryExplorer(Explorer):
         return {"text/html": "\n".join(pages), "text/plain": "\n".join(page["text/plain"] for page in shown)}
 
     def title(self, steps: Sequence[str]) -> str:
-        """What a still shows, in a line."""
+        """Say in a line what a still shows."""
         looked = self.looked(steps)
         if looked.asked:
             return f"{looked.code}{steps[-1]}: refused"

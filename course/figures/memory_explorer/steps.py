@@ -19,7 +19,7 @@ ERRORS = (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError)
 
 
 class Looked(NamedTuple):
-    """What has come of the steps: the tensor begun with, the one now, and the memory of both."""
+    """The outcome of the steps: the tensor begun with, the one now, and the memory of both."""
 
     first: Any
     now: Any
@@ -49,7 +49,7 @@ class Looked(NamedTuple):
 
     @property
     def places(self) -> list[int]:
-        """Where each box has its number, in the order of reading."""
+        """The place of each box's number, in the order of reading."""
         return [self.place(index) for index in self.indices]
 
     @property
@@ -83,7 +83,7 @@ class Looked(NamedTuple):
 
 
 def looked_at(name: str, numbers: Any, steps: Sequence[str]) -> Looked:
-    """What comes of steps from a tensor of that name; of those that fail, only the last is spoken of."""
+    """Take steps from a tensor of that name; of those that fail, only the last is spoken of."""
     first = numbers.clone()
     looked = Looked(first, first, first.flatten(), name, False)
     for step in steps:
@@ -112,7 +112,7 @@ def _stepped(looked: Looked, step: str) -> Looked:
 
 
 class _NotRead(ValueError):
-    """What was typed is none of the steps."""
+    """An error: what was typed is none of the steps."""
 
 
 def _read(step: str) -> ast.AST:
@@ -157,7 +157,7 @@ def _plain(tree: ast.AST) -> bool:
 
 
 def _run(tree: Any, t: Any, **more: Any) -> Any:
-    """What an expression of `t` gives that has been read."""
+    """Evaluate an expression of `t` that has been read."""
     code = compile(ast.fix_missing_locations(ast.Expression(tree)), "<step>", "eval")
     return eval(code, {"__builtins__": {}}, {"t": t, **more})
 

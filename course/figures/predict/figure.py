@@ -48,7 +48,7 @@ class Predict:
         return "\n".join([f"Predict: {self.question}", *(f"- {option.text}" for option in self.options)])
 
     def static(self) -> dict[str, str]:
-        """What a reader without a kernel gets: the options, each with what is said of it folded away."""
+        """Return what a reader without a kernel gets: the options, each with its words folded away."""
         folded = [
             f"<details><summary>{marked_up(o.text)}</summary>{marked_up(o.words)}</details>" for o in self.options
         ]

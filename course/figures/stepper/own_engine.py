@@ -54,7 +54,7 @@ def names_of(frame: FrameType, names: Mapping[str, Any] | None) -> dict[int, str
 
 
 def called(v: Any, named: Mapping[int, str]) -> str:
-    """What is said for a Var within a sentence."""
+    """Return what a Var is called within a sentence."""
     return named.get(id(v)) or getattr(v, "op", "") or shown(v.value)
 
 
@@ -65,7 +65,7 @@ def shown(x: Any) -> str:
 
 
 def rows_of(v: Any, named: Mapping[int, str], with_grad: bool = True) -> list[str]:
-    """What a box says of a Var: its operation, its name and value, its `.grad`."""
+    """Return the rows of a Var's box: its operation, its name and value, its `.grad`."""
     value = " = ".join(filter(None, [named.get(id(v)), shown(v.value)]))
     grad = "" if v.grad is None or not with_grad else f"grad {shown(v.grad)}"
     return [row for row in (getattr(v, "op", ""), value, grad) if row]
@@ -96,7 +96,7 @@ def picture(
 
 
 class OwnWalk:
-    """What a learner's `backward` does with a graph: which rules it asked, with what, in which order.
+    """A learner's `backward` on its way through a graph: which rules it asked, with what, in which order.
 
     It is run once, on rules that look on; every `.grad` is as before afterwards.
     """
@@ -172,7 +172,7 @@ class OwnWalk:
         self.steps.append(Step(len(self.steps), node, made, rule, waiting=self.at_rest(), grads=grads, **what))
 
     def at_rest(self) -> dict[str, Flow]:
-        """What has been passed on to Vars whose turn is still to come."""
+        """Return what has been passed on to Vars whose turn is still to come."""
         parts = {v: self.sum_of(v) for v in self.waiting if v in self.waiting and self.steps}
         return {called(v, self.named): Flow(text, text, (), "") for v, text in parts.items()}
 

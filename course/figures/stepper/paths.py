@@ -1,4 +1,4 @@
-"""What arrives at a leaf, told path by path: the question that BackwardStepper asks, and what it says to an answer."""
+"""The gradient of a leaf, told path by path: BackwardStepper's question, and its words for each answer."""
 
 from collections.abc import Iterator, Mapping
 from math import isfinite, prod
@@ -25,7 +25,7 @@ class Path(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is asked before the backward pass begins, and the words for each answer that somebody may give."""
+    """A question before the backward pass begins, and the words for each answer that somebody may give."""
 
     ask: str
     answers: tuple[tuple[float, bool, str], ...]  # a number, whether it is right, what to say; the first that fits

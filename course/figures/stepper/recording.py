@@ -154,7 +154,7 @@ class Recording:
             self.history.setdefault(viz.real(node), [(0, "")]).append((self.now, self.sum_of(node)))
 
     def sum_of(self, node: Node) -> str:
-        """What waits at a node: 1 + 3 = 4."""
+        """Show the sum that waits at a node: 1 + 3 = 4."""
         parts, total = self.parts[viz.real(node)], self.flow(self.pending[node]).short
         if len(parts) == 1:
             return f"waits: {total}"
@@ -162,7 +162,7 @@ class Recording:
         return said if len(said) <= LONGEST else f"{len(parts)} parts, added: {total}"
 
     def worked_out(self, node: Node, incoming: tuple[Tensor | None, ...], parent: Node, t: Tensor, flow: Flow) -> str:
-        """How a gradient came about, at its arrow: 1 x 3 = 3."""
+        """Show how a gradient came about, at its arrow: 1 x 3 = 3."""
         g = incoming[0]
         single = len(incoming) == 1 and g is not None and g.numel() == t.numel() == 1
         if not single or g is None:
@@ -180,7 +180,7 @@ class Recording:
         return f"{paths.short(arrived)} × {paths.bracketed(paths.short(slope))} = {flow.short}"
 
     def questions(self) -> Iterator[paths.Question]:
-        """What can be asked of the leaves before backward begins: of those with the most paths first."""
+        """Return the questions about the leaves before backward begins: those with the most paths first."""
         if not self.all_numbers or self.steps[0].outgoing[0].short != "1":
             return
         names = {n: self.variable.get(n, viz.node_title(n)) for n in self.number}

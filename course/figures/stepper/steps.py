@@ -1,4 +1,4 @@
-"""What a pass goes through: a gradient on its way, the turn of a node, the line of a program that makes one."""
+"""The steps of a pass: a gradient on its way, the turn of a node, the line of a program that makes one."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class Step:
     line: int = 0  # of the program, from 1 on; 0 where there is none
 
     def sections(self) -> Iterator[tuple[str, list[str]]]:
-        """What is shown of the step: headings, and lines below them."""
+        """Return what is shown of the step: headings, and lines below them."""
         if self.incoming:
             yield "Arrives", [f.in_full for f in self.incoming]
         yield "Rule", [self.rule]

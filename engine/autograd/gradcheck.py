@@ -10,9 +10,10 @@ import numpy as np
 
 from ..arrays.devices import cpu, moved
 from ..arrays.dtypes import float64
+from ..arrays.running import switched
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
-from ..core.graph import Node, Output, OutputCotangents, node_class
+from ..core.graph import Node, Output, OutputCotangents, mode, node_class
 from ..core.tensor import Tensor
 from ..ops.shape import stack
 from . import messages
@@ -80,6 +81,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, gen_non_contig_grad_output
         found = grad(outputs, variables, grad_outputs, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
+    gradients.recorded = True
     n, moving = len(inputs), [isinstance(x, Tensor) and x.requires_grad for x in inputs]
     options |= {"check_forward_ad": check_fwd_over_rev, "check_backward_ad": check_rev_over_rev}
     return gradcheck(gradients, (*inputs, *grad_outputs), **options)
@@ -92,7 +94,10 @@ class Check:
         self.func, self.inputs, self.eps, self.fast = func, inputs, eps, fast
         self.close = partial(np.allclose, rtol=rtol, atol=atol)
         self.variables = checked_inputs(inputs)
-        self.outputs = differentiable_outputs(func(*inputs))
+        self.primal = (lambda x: x) if hasattr(func, "recorded") else Tensor.detach  # which requires no grad
+        results = as_tuple(func(*inputs))
+        self.wanted = [k for k, o in enumerate(results) if o.requires_grad]
+        self.outputs = [results[k] for k in self.wanted]
         self.pairs = [*product(range(len(self.outputs)), range(len(self.variables)))]
         rng = np.random.default_rng(0)
         self.u = [unit(rng, x) for x in self.variables]
@@ -109,10 +114,8 @@ class Check:
 
         with dual_level():
             of = {id(x): zeros(x) for x in self.variables} | {id(self.variables[i]): t}
-            given = [make_dual(a, of[id(a)]) if id(a) in of else a for a in self.inputs]
-            wanted = [k for k, a in enumerate(as_tuple(self.func(*self.inputs))) if isinstance(a, Tensor)
-                      and a.requires_grad]  # fmt: skip
-            return unpack_dual(as_tuple(self.func(*given))[wanted[o]]).tangent
+            given = [make_dual(self.primal(a), of[id(a)]) if id(a) in of else a for a in self.inputs]
+            return unpack_dual(as_tuple(self.func(*given))[self.wanted[o]]).tangent
 
     def jacobian(self, forward, o, i, output=None):
         x, y = self.variables[i], self.outputs[o]
@@ -207,7 +210,10 @@ class Check:
                 tangents = []
                 for t in (zeros(x), None):
                     of = {id(v): u for v, u in zip(self.variables, self.u)} | {id(x): t}
-                    given = [a if of.get(id(a)) is None else make_dual(a, of[id(a)]) for a in self.inputs]
+                    given = [self.primal(a) if id(a) in of else a for a in self.inputs]
+                    given = [
+                        a if of.get(id(b)) is None else make_dual(a, of[id(b)]) for a, b in zip(given, self.inputs)
+                    ]
                     outputs = [o for o in as_tuple(self.func(*given)) if o.dtype.is_floating_point]
                     tangents.append([unpack_dual(o).tangent for o in outputs])
             for o, (a, b) in enumerate(zip(*tangents)):
@@ -227,7 +233,9 @@ class Check:
             tangents = [unit(rng, self.variables[i] if forward else self.outputs[o]) for _ in range(2)]
             together = vmap(derivative) if forward else partial(derivative, is_grads_batched=True)
             try:
-                ours, expected = together(stack(tangents)), [*map(derivative, tangents)]
+                with switched(mode, checking=True):
+                    ours = together(stack(tangents))
+                expected = [*map(derivative, tangents)]
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{hint}") from None
             if ours is None or expected[0] is None:

@@ -35,6 +35,10 @@ def into(out, function, *args, **kwargs):
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
+    if mode.dual and any(t.node is not None and mode.dual in t.node.tangents for t in (*results, *outs)):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
+        )
     if len(results) != len(outs):
         raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(results)} tensors, not {len(outs)}")
     for t, result in zip(outs, results):

@@ -23,7 +23,7 @@ from ..arrays.devices import draw_wrappers
 from ..arrays.dispatch import modules, scalar_types
 from ..arrays.memory import address, storage, strided
 from ..arrays.running import running
-from ..core.graph import extend
+from ..core.graph import extend, mode
 from . import messages
 
 all_of = slice(None)
@@ -407,7 +407,7 @@ def draw_samples(make, name, arguments, levels):
         return make(*arguments)
     *older, level = levels
     if level.randomness == "error":
-        raise RuntimeError(messages.RANDOMNESS_ERROR)
+        raise RuntimeError(messages.NO_RANDOMNESS if mode.checking else messages.RANDOMNESS_ERROR)
     if level.randomness == "same":
         if any(has(a, level) for a in arguments):
             raise RuntimeError(messages.SAME_RANDOMNESS)

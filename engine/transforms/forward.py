@@ -76,6 +76,8 @@ def dual(primal, tangent, which):
         raise RuntimeError(messages.TANGENT_SIZE.format(list(primal.array.shape), list(tangent.array.shape)))
     if primal.node is not None and which in primal.node.tangents:
         raise RuntimeError(messages.TANGENT_THERE)
+    if tangent.node is not None and which in tangent.node.tangents:
+        raise RuntimeError(messages.TANGENT_OF_A_TANGENT)
     others = {} if primal.node is None else primal.node.tangents
     new = with_tangents(primal, {**others, which: cast(tangent, primal.array.dtype)}, primal.node)
     which.recorded.append(new.node.tangents)
@@ -166,7 +168,8 @@ def carry(node, out=None):
             carry(p)  # of this one no Tensor was made: it is one of several nodes of one operation
         if p.oldest_leaf_time > oldest_leaf_time:
             oldest_leaf_time = p.oldest_leaf_time
-    if mode.dual and not mode.asked:
+    unasked = mode.dual and not mode.asked  # under no_grad: a tangent does not require grad either
+    if unasked:
         oldest_leaf_time = -inf
     leads_to(node, oldest_leaf_time)
     passes, recorded = mode.passes, mode.enabled
@@ -174,7 +177,7 @@ def carry(node, out=None):
         for i, which in enumerate(passes):
             ts = [p and p.tangents.get(which) for p in real.parents]
             if given := [t for t in ts if t is not None]:
-                plain = oldest_leaf_time <= which.start and not any(t.node for t in given)
+                plain = oldest_leaf_time <= which.start and bool(unasked or not any(t.node for t in given))
                 if i and plain:  # the tangent itself must carry the tangents of older passes
                     plain = not any(older in p.tangents for older in passes[:i] for p in parents)
                 mode.passes, mode.enabled = passes[:i], not plain

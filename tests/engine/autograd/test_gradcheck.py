@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from functools import partial
 
 import pytest
 
@@ -277,3 +278,63 @@ def test_second_derivatives(t, options):
     if not options.get("check_fwd_over_rev"):
         with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
             t.autograd.gradgradcheck(Wrong.apply, x, **options)
+
+
+def test_forward_mode_sees_inputs_that_require_no_grad(t):
+    seen = []
+
+    class Sum(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            seen.append((x.requires_grad, y.requires_grad))
+            return x + y, y.clone()
+
+        @staticmethod
+        def jvp(ctx, x_tangent, y_tangent):
+            return x_tangent + y_tangent, y_tangent.clone()
+
+    for undefined in (False, True):
+        seen.clear()
+        options = {"check_forward_ad": True, "check_backward_ad": False, "check_undefined_grad": undefined}
+        assert t.autograd.gradcheck(Sum.apply, (point(t), point(t)), check_batched_forward_grad=True, **options)
+        assert (False, False) in seen
+
+
+def test_a_function_that_changes_tangents_is_found(t):
+    fw = t.autograd.forward_ad
+
+    def changed(x, y):
+        tangent = fw.unpack_dual(y).tangent
+        return x + y, y if tangent is None else fw.make_dual(fw.unpack_dual(y).primal, tangent * 1.1)
+
+    for fast in (False, True):
+        with pytest.raises(RuntimeError, match="forward mode mismatch for output 1 with respect to input 1"):
+            t.autograd.gradcheck(changed, (point(t), point(t)), check_forward_ad=True, fast_mode=fast)
+
+
+@pytest.mark.parametrize("draws", [False, True])
+def test_batched_checks_ask_nothing_of_custom_functions(t, draws):
+    class Double(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return Double.apply(g)
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            if draws:
+                t.randn_like(tangent)
+            return tangent * 2
+
+    check = partial(t.autograd.gradcheck, Double.apply, point(t), check_forward_ad=True)
+    assert check(check_batched_grad=True)
+    if draws:
+        with pytest.raises(RuntimeError, match="We do not yet support calling random operations inside of vmap"):
+            check(check_batched_forward_grad=True)
+    else:
+        assert check(check_batched_forward_grad=True)
+    with pytest.raises(RuntimeError, match="it must override the setup_context staticmethod"):
+        t.func.vmap(Double.apply)(t.ones(2, 2))

@@ -51,9 +51,11 @@ def forget_gone():
 
 
 def hand_on(new, source):
-    """A view, or an alias, of an inference tensor is one; that of a normal tensor is normal."""
-    if new.inference or source.inference:
-        new.inference = source.inference
+    """A view, or an alias, of an inference tensor is one, outside of the graph; that of a normal tensor is normal."""
+    if source.inference:
+        new.inference, new.node = True, None
+    elif new.inference:
+        new.inference = False
 
 
 def check_inference(node):

@@ -164,7 +164,7 @@ class Surface:
             replace(self, new if new.size else new.copy())
 
     def _is_view(self):
-        return self._base is not None
+        return self._base is not None and not self.inference
 
     # ---- printing and identity
 

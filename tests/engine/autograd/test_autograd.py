@@ -1772,3 +1772,19 @@ def test_a_recorded_backward_warns_of_the_cycle_once(library):
         "[[], []] [] ('UserWarning', 'Using backward() with create_graph=True will create a reference"
     )
     assert out.endswith("to break the cycle and avoid the leak.')\n")
+
+
+VIEWS = {"view": lambda c: c.view(-1), "row": lambda c: c[0], "t": lambda c: c.t(), "detach": lambda c: c.detach()}
+
+
+@pytest.mark.parametrize("name", ["engine", "torch"])
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("inside", [True, False])
+def test_views_of_inference_tensors_are_in_no_graph(name, view, inside):
+    t = pytest.importorskip(name)
+    with t.inference_mode():
+        c = t.ones(2, 3, requires_grad=True)
+    with t.inference_mode(inside):
+        v = VIEWS[view](c)
+        assert t.is_inference(v) and v.is_leaf
+        assert not v.requires_grad and not v._is_view()

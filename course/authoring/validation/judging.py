@@ -60,6 +60,11 @@ class Verdict:
     new: NotebookNode | None = None
 
 
+# What is not asked of a notebook whose outputs were left out, or that is still to be filled in.
+UNRUN = {
+    OUTPUTS: "there are no outputs to compare with",
+    NUMBERS: "the numbers in its prose have no output to stand in",
+}
 # What reading a file may end with that is no notebook.
 FAULTS = (OSError, ValueError, nbformat.ValidationError, AttributeError, LookupError, TypeError)
 
@@ -92,16 +97,16 @@ def judge(path: Path, how: How) -> Verdict:
                 if at is not None and not isinstance(at, TextLine):
                     place = places[at]
                 verdict.findings.append(Finding(*place, says, check.name, at))
-    if NUMBERS in how.checks and not source.ran:
-        says = "no cell was run: the numbers in its prose have no output to stand in"
-        verdict.exempt.append(Finding("the notebook", None, says, NUMBERS))
+    for name, lacks in UNRUN.items():
+        if name in how.checks and not source.ran and code:
+            verdict.exempt.append(Finding("the notebook", None, f"no cell was run before it was stored: {lacks}", name))
     if {OUTPUTS, WORLDS, EXERCISES} & how.checks:
         language = stored.metadata.get("kernelspec", {}).get("language", "python")
         if how.kernels[0] is None and language != "python":
             verdict.broken = f"its language is {language}: say which kernel, by --kernel"
         else:
             if {OUTPUTS, WORLDS} & how.checks:
-                _run(stored, how, verdict, places)
+                _run(stored, how, verdict, places, source.ran)
             if EXERCISES in how.checks and graded(stored):
                 _try_exercises(stored, how, verdict, places)
             if WORLDS in how.checks and not verdict.broken:
@@ -109,7 +114,7 @@ def judge(path: Path, how: How) -> Verdict:
     return verdict
 
 
-def _run(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[str, int | None]]) -> None:
+def _run(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[str, int | None]], compare: bool) -> None:
     marks = {i: _marks(cell) for i, cell in enumerate(stored.cells) if cell.cell_type == "code"}
     skipped = {index for index, found in marks.items() if found.get("skip")}
     done = run(stored, verdict.path, how.timeout, how.kernels[0], skipped)
@@ -128,6 +133,7 @@ def _run(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[st
             if not wrong and found.get("check") is not False:
                 wrong = differences(cell.outputs, done.notebook.cells[index].outputs, how.masks)
                 verdict.differing += [index] * bool(wrong)
+                wrong = wrong if compare else []
             verdict.findings += [Finding(*place, says, at=index) for says in wrong]
 
 

@@ -429,8 +429,21 @@ def test_where_no_cell_was_run_numbers_are_not_looked_for_and_that_is_told(tmp_p
     nbformat.write(new_notebook(cells=[words("There are 31."), code("31")]), tmp_path / "a.ipynb")
     assert main(["a.ipynb", "--only", "numbers"]) == 0
     said = capsys.readouterr().out
-    assert "the notebook: exempt: no cell was run: the numbers in its prose have no output" in said
+    assert "the notebook: exempt: no cell was run before it was stored: the numbers in its prose have no" in said
     assert said.splitlines()[-1] == "No faults: 1 cell of 1 notebook, 1 exempt."
+
+
+def test_a_notebook_without_outputs_is_run_and_compared_with_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    nbformat.write(new_notebook(cells=[code("print(1)"), code("2")]), tmp_path / "a.ipynb")
+    assert main(["a.ipynb"]) == 0
+    said = capsys.readouterr().out
+    assert "the notebook: exempt: no cell was run before it was stored: there are no outputs to compare with" in said
+    assert main(["a.ipynb", "--update"]) == 0
+    assert [len(cell.outputs) for cell in nbformat.read("a.ipynb", 4).cells] == [1, 1]
+    nbformat.write(new_notebook(cells=[code("print(1)"), code("1 / 0")]), tmp_path / "a.ipynb")
+    assert main(["a.ipynb"]) == 1
+    assert "code cell 2: it raises ZeroDivisionError" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,26 @@
 
 import weakref
 
+import numpy as np
+
 import engine
-from course.judging.exercises import Exercise
+from course.judging.exercises import Exercise, Property
 from course.judging.trials import Alive
 from engine import nn
 
 # what is trained
+
+
+def same(did, name):
+    """Whether the parameters, or a list of numbers, are as they should be."""
+    found, asked = did.result[name], did.expected[name]
+    if isinstance(asked, dict):
+        return all(np.allclose(found[key], asked[key], atol=1e-4) for key in asked)
+    return np.shape(found) == np.shape(asked) and np.allclose(found, asked, atol=1e-4)
+
+
+def first_lengths(did):
+    return did.result["lengths"][0], did.expected["lengths"][0]
 
 
 def line():
@@ -161,6 +175,17 @@ def test_trial(mean_loss):
     yield "a model that is in training", tested, mean_loss, True
 
 
+def the_other_mode(model, loss_fn, batches):
+    before = model.training
+    found = mean_loss_with()(model, loss_fn, batches)
+    model.train(not before)
+    return found
+
+
+def notes_in_training(model, loss_fn, batches):
+    return mean_loss_with(notes=model.training)(model, loss_fn, batches)
+
+
 def frozen(model, loss_fn, batches):
     model.requires_grad_(False)
     return mean_loss_with()(model, loss_fn, batches)
@@ -200,6 +225,7 @@ def stepped(step, n):
         most["graphs"] = max(most["graphs"], watch.most_alive())
 
     model.register_forward_pre_hook(look)
+    (model.weight.sum() + model.bias.sum()).backward()  # what a step before has left in `.grad`
     step(model, watch, engine.optim.SGD(model.parameters(), lr=0.1), *examples(n))
     kept = "of one part" if max(most["graphs"], alive.most - 1) <= 1 else "of several parts"
     return {"numbers": numbers(model), "most examples at once": most["examples"], "graphs kept at once": kept}
@@ -243,17 +269,18 @@ def unweighted_step_after_each(model, loss_fn, optimizer, x, y):
         optimizer.step()
 
 
-def in_parts(weight, step_each=False, clear_each=False):
+def in_parts(weight, step_each=False, clear_each=False, clear=True, step=True, size=16):
     def large_step(model, loss_fn, optimizer, x, y):
-        optimizer.zero_grad()
-        parts = list(zip(x.split(16), y.split(16), strict=True))
+        if clear:
+            optimizer.zero_grad()
+        parts = list(zip(x.split(size), y.split(size), strict=True))
         for part_x, part_y in parts:
             if clear_each:
                 optimizer.zero_grad()
             (loss_fn(model(part_x), part_y) * weight(len(part_x), len(x), len(parts))).backward()
             if step_each:
                 optimizer.step()
-        if not step_each:
+        if step and not step_each:
             optimizer.step()
 
     return large_step
@@ -407,6 +434,10 @@ def one_step_an_epoch(model, loss_fn, batches, epochs):
     return seen
 
 
+def without_steps(model, loss_fn, batches, epochs):
+    return [0.1 * 0.5**epoch for epoch in range(epochs)]
+
+
 def by_hand_rates(model, loss_fn, batches, epochs):
     seen = []
     for epoch in range(epochs):
@@ -459,6 +490,24 @@ EXERCISES = (
                 "The mean over the *examples*, and often the better one. Asked for is the mean of the batches' losses.",
             ),
         ),
+        properties=(
+            Property(
+                lambda *arguments: print(epoch_with(lambda total, loss: total + loss.item())(*arguments)),
+                lambda did: did.result["mean loss"] is not None,
+                "Nothing is given back: `return` the mean (`print` only shows it).",
+            ),
+            Property(
+                epoch_with(lambda total, loss: total + loss.item(), lambda total, n: round(total / n, 2)),
+                lambda did: (
+                    did.result["mean loss"] is None
+                    or not same(did, "numbers")
+                    or did.result["graphs kept at once"] != did.expected["graphs kept at once"]
+                    or same(did, "mean loss")
+                ),
+                "The training is right. But the number is not the mean of the batches' losses: add up `loss.item()` of "
+                "each batch, and divide once, by `len(batches)`.",
+            ),
+        ),
         understood="A number has no graph: keep numbers, and each batch's graph goes with its batch.",
         hints=(
             "What does `total` hold after three batches: a number, or a tensor?",
@@ -500,6 +549,26 @@ EXERCISES = (
                 no_longer_than(1),
                 "The function returns after the first batch: `return` stands inside the loop, and what comes after it "
                 "never happens.",
+            ),
+        ),
+        properties=(
+            Property(
+                the_other_mode,
+                lambda did: did.result["training afterwards"] == did.expected["training afterwards"],
+                "The model is not left in the mode in which it came: `before = model.training` at the beginning, "
+                "`model.train(before)` at the end.",
+            ),
+            Property(
+                notes_in_training,
+                lambda did: not did.result["took notes"],
+                "Notes are taken, at least of some models: `with engine.no_grad():` around the loop, whatever mode the "
+                "model came in.",
+            ),
+            Property(
+                lambda model, loss_fn, batches: round(mean_loss_with()(model, loss_fn, batches), 1),
+                lambda did: same(did, "mean loss"),
+                "The number is not the mean of the batches' losses with dropout off: `model.eval()` first, add up all, "
+                "and divide by `len(batches)`.",
             ),
         ),
         understood="What you switch you put back, and where nobody goes back no notes are needed.",
@@ -552,6 +621,15 @@ EXERCISES = (
                 "Right as long as all parts have 16. The last one may be smaller, and should then count for less.",
             ),
             (
+                in_parts(lambda part, all, parts: part / all, clear=False),
+                "What the step before has left in `.grad` is added as well: `optimizer.zero_grad()` before the loop.",
+            ),
+            (in_parts(lambda part, all, parts: part / all, step=False), "No step is taken: `optimizer.step()`."),
+            (
+                in_parts(lambda part, all, parts: part / all, size=8),
+                "The right step. But the parts have 8 examples. Asked for are parts of 16, as many as fit.",
+            ),
+            (
                 in_parts(lambda part, all, parts: all / part),
                 "The wrong way round: a part of 16 out of 64 should count for 16 / 64, and counts for 64 / 16.",
             ),
@@ -560,6 +638,19 @@ EXERCISES = (
                 one_sum,
                 "The right step. But the graphs of all parts are kept until the end, and that does not fit either: "
                 "`backward()` for each part.",
+            ),
+        ),
+        properties=(
+            Property(
+                in_parts(lambda part, all, parts: part / all, size=32),
+                lambda did: did.result["most examples at once"] <= 16,
+                "More than 16 examples go through the model at once, and they do not fit.",
+            ),
+            Property(
+                in_parts(lambda part, all, parts: part / 40),
+                lambda did: did.result["most examples at once"] > 16 or same(did, "numbers"),
+                "The step is not that of the whole batch. Each part's loss should count for its share of the examples, "
+                "`len(part_x) / len(x)`, however large the batch and the part are.",
             ),
         ),
         understood="Gradients add up, so a large batch can be gone through in parts, each weighted by its share.",
@@ -599,12 +690,37 @@ EXERCISES = (
                 "Each parameter is clipped and measured by itself, and the last length is given back. Give all "
                 "parameters to one call: it is one length, of all together.",
             ),
+            (
+                clipping(("back", "clip", "step", "step")),
+                "Two steps are taken with one gradient: one `optimizer.step()` is enough.",
+            ),
             (clipping(("back", "clip")), "No step is taken any more: `optimizer.step()` is missing."),
             (
                 never_cleared,
                 "Clipped in time. But the gradients of the step before are still in it: `zero_grad()` is gone.",
             ),
             (clipping(("back", "clip", "step"), back=lambda length: length), "Give back a Python number: `.item()`."),
+        ),
+        properties=(
+            Property(
+                lambda *arguments: print(by_hand(*arguments)),
+                lambda did: None not in did.result["lengths"],
+                "Nothing is given back: `return` the length, as a number.",
+            ),
+            Property(
+                clipping(
+                    ("back", "clip", "step"), clip=lambda model: nn.utils.clip_grad_norm_(model.parameters(), 9.0)
+                ),
+                lambda did: same(did, "numbers") or not np.isclose(*first_lengths(did)),
+                "The first length is right. But the step is not that of the gradient, shortened to length 1 where it is "
+                "longer: `clip_grad_norm_(model.parameters(), 1.0)` between `backward()` and `step()`.",
+            ),
+            Property(
+                clipping(("back", "clip", "step"), back=lambda length: length.item() ** 2),
+                lambda did: None in did.result["lengths"] or not same(did, "numbers") or same(did, "lengths"),
+                "The step is right. But what is given back is not the length of the gradient before clipping. It is "
+                "what `clip_grad_norm_` returns.",
+            ),
         ),
         understood="Between backward and step is the only place where a gradient can still be changed.",
         hints=(
@@ -649,6 +765,25 @@ EXERCISES = (
             (
                 halving("batch", gamma=0.5 ** (1 / 3)),
                 "The rate is right after each epoch. But it falls after each batch already: an epoch has one rate.",
+            ),
+        ),
+        properties=(
+            Property(
+                lambda *arguments: by_hand_rates(*arguments)[:-1],
+                lambda did: np.shape(did.result["rates"]) == np.shape(did.expected["rates"]),
+                "There should be a rate for each epoch, in a list.",
+            ),
+            Property(
+                halving("epoch", gamma=0.25),
+                lambda did: np.shape(did.result["rates"]) != np.shape(did.expected["rates"]) or same(did, "rates"),
+                "Those are not the rates. They should be 0.1, 0.05, 0.025 and so on: `scheduler.step()` once after "
+                "each epoch, with `gamma=0.5`.",
+            ),
+            Property(
+                without_steps,
+                lambda did: not same(did, "rates") or same(did, "numbers"),
+                "The rates are right. But the training is not what it was: for each batch `zero_grad()`, `backward()` "
+                "and `optimizer.step()`, with the rate of the epoch.",
             ),
         ),
         understood="A scheduler counts its own calls: whether they are epochs or batches is up to the loop.",

@@ -258,6 +258,15 @@ def both_steps(scaler, optimizer):
     optimizer.step()
 
 
+def unscaled_and_stepped(scaler, optimizer):
+    scaler.unscale_(optimizer)
+    optimizer.step()
+
+
+def with_a_scaler_of_its_own(model, batch, optimizer, scaler):
+    stepping(scaled_backward)(model, batch, optimizer, engine.amp.GradScaler("cpu"))
+
+
 def cleared_late(model, batch, optimizer, scaler):
     stepping(lambda scaler, loss: (scaled_backward(scaler, loss), optimizer.zero_grad()))(
         model, batch, optimizer, scaler
@@ -698,6 +707,22 @@ EXERCISES = (
                 "Without `autocast` everything is in 32 bits. The block was right as it was.",
             ),
             (stepping(scaled_backward, clear=False), "The gradients of the round before must be cleared."),
+        ),
+        properties=(
+            Property(
+                stepping(scaled_backward, unscaled_and_stepped),
+                lambda did: (
+                    did.result["scale"] != did.expected["scale"] or did.result["weights"] == did.expected["weights"]
+                ),
+                "The scale is right. But the step is not that of the true gradients: go back from the scaled loss, and "
+                "let `scaler.step(optimizer)` take the scale out, once, and skip the step where they overflow.",
+            ),
+            Property(
+                with_a_scaler_of_its_own,
+                lambda did: did.result["scale"] == did.expected["scale"],
+                "The scale is not what it should be afterwards: take the scaler that came, and call "
+                "`scaler.update()` once, after the step, without a number.",
+            ),
         ),
         understood="A small step is lost beside a 16-bit weight: weights stay in 32 bits, products go down.",
         hints=(

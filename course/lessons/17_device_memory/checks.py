@@ -90,6 +90,16 @@ def counted(times=lambda copies: 2 + copies, frozen=lambda copies: 1, size=lambd
     return attempt
 
 
+def of_the_last(model, copies):
+    total = 0
+    for p in model.parameters():
+        size = p.numel() * p.element_size()
+        total += size
+        if p.requires_grad:
+            total = size * (1 + copies)
+    return total
+
+
 TIMES = (
     ({}, ""),
     ({"times": lambda copies: 1 + copies}, "Parameters and optimizer state are there. What about the gradients?"),
@@ -631,6 +641,18 @@ EXERCISES = (
                 "A frozen parameter has no gradient: it is there itself, and that is all.",
             ),
             (in_mib, "Bytes are asked for, not MiB."),
+            (
+                counted(times=lambda copies: 3 + 2 * copies),
+                "What comes with a parameter that learns is counted twice: it is itself, one gradient, and `copies`.",
+            ),
+            (
+                counted(times=lambda copies: 1, frozen=lambda copies: 2 + copies),
+                "The wrong way round: the parameters that are *not* frozen have a gradient and optimizer state.",
+            ),
+            (
+                of_the_last,
+                "`=` in the loop throws away what was counted before: add to the total by `+=`.",
+            ),
             (
                 counted(size=lambda p: p.element_size() * len(p) / p.numel()),
                 "`len(p)` counts the rows of a table. `p.numel()` counts all its numbers.",

@@ -22,12 +22,17 @@ PROGRAM = [
 CROSSED = [("p", "exp", ("x",)), ("q", "neg", ("x",)), ("r", "add", ("q", "p"))]
 
 
+# and here the order is not that of the names
+NOT_BY_NAME = [("last", "exp", ("x",)), ("first", "neg", ("last",))]
+
+
 def needed_trial(needed):
     yield 'the program of the exercise, "c"', needed, PROGRAM[:3], "c"
     yield 'six steps, "f" = c + e; c and e both take b', needed, list(PROGRAM), "f"
     yield 'the same, "d" = sum of a', needed, list(PROGRAM), "d"
     yield 'the same, "b" = x * w', needed, list(PROGRAM), "b"
     yield 'p = exp(x), q = -x, r = q + p; "r"', needed, list(CROSSED), "r"
+    yield 'last = exp(x), first = -last; "first"', needed, list(NOT_BY_NAME), "first"
 
 
 def needed_more(needed):
@@ -358,6 +363,10 @@ EXERCISES = (
             (
                 lambda program, result: [step[0] for step in reached(program, result)],
                 "The names are right. Asked for are the whole steps.",
+            ),
+            (
+                lambda program, result: sorted(reached(program, result)),
+                "The right steps, sorted by their names. Keep them in the order of the program.",
             ),
             (
                 lambda program, result: reached(program, result)[:-1],

@@ -299,6 +299,10 @@ EXERCISES = (
                 "The factors begin with 1/2. The first one is 1.",
             ),
             (
+                lambda compiled, x, steps: [compiled(x, engine.tensor(1 / steps)) for _ in range(steps)],
+                "The factor is 1 divided by how many steps there are, in every step. It is `1 / step`.",
+            ),
+            (
                 calling(lambda step: engine.tensor(step)),
                 "The factor is a tensor now, but it is the number of the step, and not 1 divided by it.",
             ),
@@ -411,6 +415,15 @@ EXERCISES = (
             *twice(
                 lambda x: x.norm(),
                 "That limits the length of the whole tensor. Limit its largest number, without its sign.",
+            ),
+            *twice(lambda x: x.abs().sum(), "That limits the sum of all. Limit the largest number, without its sign."),
+            (
+                lambda x, most: shortened(x.abs(), most),
+                "The signs are lost: `abs()` is for finding the largest number. Scale `x` itself.",
+            ),
+            (
+                lambda x, most: x - (x.abs().max() - most).clamp(min=0),
+                "You subtract what is too much, so that all numbers move by as much. Scale: multiply by one factor.",
             ),
             *twice(lambda x: x.abs().mean(), "That limits the mean. Limit the largest number, without its sign."),
             *twice(lambda x: x.max(), "Without its sign: -4 is a large number, too. Take `abs()` first."),

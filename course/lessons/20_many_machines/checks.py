@@ -338,6 +338,27 @@ def divided_by_four(model, batches, dist):
     training(by=4)(model, batches, dist)
 
 
+def weights_added_up(model, batches, dist):
+    for p in model.parameters():
+        dist.all_reduce(p.data)
+    training(first=False)(model, batches, dist)
+
+
+def rank_0_alone_steps(model, batches, dist):
+    begun = nn.Linear(3, 2)
+    for p, q in zip(begun.parameters(), model.parameters(), strict=True):
+        dist.broadcast(q.data, 0)
+        p.data.copy_(q.data)
+    if dist.get_rank() == 0:
+        training(first=False)(model, batches, dist)
+        return
+    for x, y in batches:
+        begun.zero_grad()
+        nn.functional.mse_loss(begun(x), y).backward()
+        for p in begun.parameters():
+            dist.all_reduce(p.grad)
+
+
 def divided_twice(model, batches, dist):
     training(by=dist.get_world_size() ** 2)(model, batches, dist)
 
@@ -553,6 +574,16 @@ def both_rounds(parts, link):
     return parts[link.rank]
 
 
+def the_first_part(parts, link):
+    scatter(parts, link)
+    return parts[0]
+
+
+def what_came_last(parts, link):
+    own = parts[link.rank].clone()
+    return scatter(parts, link) - own
+
+
 def round_the_other_way(parts, link):
     right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
     came = engine.empty_like(parts[0])
@@ -734,6 +765,14 @@ EXERCISES = (
             ),
             (one_too_many, "Where the number of ranks divides the number of examples, nothing is missing."),
             (
+                lambda examples, rank, size: share(examples, (rank + 1) % size, size),
+                "The share begins one too late. Rank r begins with number r.",
+            ),
+            (
+                lambda examples, rank, size: (examples + [None] * (-len(examples) % size))[rank::size],
+                "`None` is no example. What is missing is filled with the first examples of the list.",
+            ),
+            (
                 padded_from_the_end,
                 "What is missing is filled from the end of the list. Repeat the *first* ones: `examples[:missing]`.",
             ),
@@ -785,6 +824,19 @@ EXERCISES = (
                 divided_twice,
                 "You divide twice by the number of ranks: the loss (or the gradient) before `all_reduce`, and the sum "
                 "after it. Once is enough.",
+            ),
+            (
+                weights_added_up,
+                "The first weights of all ranks are added up. All should begin with those of rank 0: "
+                "`dist.broadcast(p, 0)`.",
+            ),
+            (
+                training(by=2),
+                "You divide by 2, and there are not always two ranks: ask `dist.get_world_size()`.",
+            ),
+            (
+                rank_0_alone_steps,
+                "Only rank 0 takes a step. The others have the same gradient, and take the same step.",
             ),
             (
                 divided_by_the_rank,
@@ -842,6 +894,13 @@ EXERCISES = (
             (
                 weighted_and_not_divided,
                 "It is weighted by `n`, which makes it a sum over examples. Divide by how many there are in all.",
+            ),
+            (
+                lambda gradient, n, dist: (
+                    gradient / gradient_of_all(engine.ones(1) * n, 1, dist) / dist.get_world_size()
+                ),
+                "You give back this rank's own gradient, divided. Give back the *sum* that `all_reduce` has made, "
+                "divided by the number of all examples.",
             ),
             (
                 weighted_and_divided_by_ranks,
@@ -915,6 +974,22 @@ EXERCISES = (
             (
                 lambda parts, link: sum(parts),
                 "You add up your own parts, and nothing is sent. Add up part `rank` of *all* ranks.",
+            ),
+            (
+                lambda parts, link: straight(parts, link) / link.size,
+                "That is the mean over the ranks. Their *sum* is asked for.",
+            ),
+            (
+                lambda parts, link: scatter(parts, link, at=-1),
+                "You return the part of the rank before: rank r should return part r.",
+            ),
+            (
+                the_first_part,
+                "You return the same part on every rank. Rank r should return part r: `parts[link.rank]`.",
+            ),
+            (
+                what_came_last,
+                "You return what came in the last step, without what this rank itself adds: return `parts[link.rank]`.",
             ),
             (
                 round_the_other_way,

@@ -85,6 +85,16 @@ def without_a_graph(x, kernel, stride):
     return slide(x, kernel, stride).detach()
 
 
+def patched(combine):
+    """`slide`, with something else made of the kernel and of what lies under it."""
+
+    def attempt(x, kernel, stride):
+        places = range(0, len(x) - len(kernel) + 1, stride)
+        return engine.stack([combine(x[at : at + len(kernel)], kernel) for at in places])
+
+    return attempt
+
+
 def hanging_over(x, kernel, stride):
     pieces = [x[at : at + len(kernel)] for at in range(0, len(x), stride)]
     return engine.stack([(piece * kernel[: len(piece)]).sum() for piece in pieces])
@@ -187,6 +197,16 @@ def turned_round(query, key, value):
 def masked_with_zeros(query, key, value):
     scores = query @ key.T / query.shape[1] ** 0.5
     return scores.masked_fill(later_ones(len(query)), 0.0).softmax(dim=1) @ value
+
+
+def weights_turned(query, key, value):
+    scores = query @ key.T / query.shape[1] ** 0.5
+    return scores.masked_fill(later_ones(len(query)), -math.inf).softmax(dim=1).T @ value
+
+
+def only_those_after(query, key, value):
+    scores = query @ key.T / query.shape[1] ** 0.5
+    return scores.masked_fill(~later_ones(len(query)), -math.inf).softmax(dim=1) @ value
 
 
 def masked_with(score):
@@ -427,6 +447,18 @@ EXERCISES = (
             (one_place_short, "The last place is missing: there the kernel ends exactly where x ends."),
             (of_means, "You take the mean of the products. It is their sum."),
             (
+                patched(lambda patch, kernel: (patch + kernel).sum()),
+                "You add the kernel to what lies under it. Multiply, and add up the products.",
+            ),
+            (
+                patched(lambda patch, kernel: (patch * kernel).prod()),
+                "You multiply all the products with each other. Add them up.",
+            ),
+            (
+                patched(lambda patch, kernel: patch.sum() * kernel.sum()),
+                "You add up first and multiply afterwards. Each number has a weight of its own: multiply, then add up.",
+            ),
+            (
                 taken_out,
                 "The numbers are right, but they were taken out of the graph: nobody can go back through them.",
             ),
@@ -485,6 +517,14 @@ EXERCISES = (
                 "There is a row for each *word* that was looked up. The gradient has one for each row of the table.",
             ),
             (counts, "You count how often a word was used. What has arrived there belongs in the sum."),
+            (
+                lambda arriving, words, rows: back_to_table(arriving, engine.arange(len(words)), max(rows, len(words))),
+                "The rows stand in the order in which they arrived. Row n of the table gets what arrived for word n.",
+            ),
+            (
+                lambda arriving, words, rows: back_to_table(arriving, words, rows) / len(words),
+                "You divide by the number of words. Slopes are added up, not averaged.",
+            ),
             (sums_of_rows, "You add up the numbers of each row. The table has a column for each: keep them apart."),
             (
                 turned_table,
@@ -539,6 +579,20 @@ EXERCISES = (
             (
                 masked_with_zeros,
                 "A score of 0 is a score like any other: $e^0$ is 1. It takes minus infinity for a share of 0.",
+            ),
+            (
+                lambda query, key, value: oracle_attend(key, query, value),
+                "Query and key have changed places: row n of the scores belongs to the *query* of word n.",
+            ),
+            (
+                weights_turned,
+                "The shares are turned round: `weights @ value`, so that row n of the shares mixes the values for word "
+                "n.",
+            ),
+            (
+                only_those_after,
+                "The mask is turned round: what is filled with minus infinity are the words that a word may *not* see, "
+                "those after it.",
             ),
             (
                 masked_with(-1.0),

@@ -712,8 +712,8 @@ EXERCISES = (
                     ("back", "clip", "step"), clip=lambda model: nn.utils.clip_grad_norm_(model.parameters(), 9.0)
                 ),
                 lambda did: same(did, "numbers") or not np.isclose(*first_lengths(did)),
-                "The first length is right. But the step is not that of the gradient, shortened to length 1 where it is "
-                "longer: `clip_grad_norm_(model.parameters(), 1.0)` between `backward()` and `step()`.",
+                "The first length is right. But the step is not that of the gradient, shortened to length 1 where it "
+                "is longer: `clip_grad_norm_(model.parameters(), 1.0)` between `backward()` and `step()`.",
             ),
             Property(
                 clipping(("back", "clip", "step"), back=lambda length: length.item() ** 2),

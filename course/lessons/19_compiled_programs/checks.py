@@ -26,7 +26,7 @@ def counted(run, function, x, steps):
 def run_trial(run):
     what = "the results, and the number of captures"
     yield f"tanh(x * factor), 3 steps: {what}", counted, run, bent, engine.tensor([1.0, 2.0]), 3
-    yield "12 steps", counted, run, bent, engine.tensor([0.5, -1.0, 3.0]), 12
+    yield "x is a table, 12 steps", counted, run, bent, engine.tensor([[0.5, -1.0, 3.0], [2.0, 0.25, -0.5]]), 12
     yield "factor * softmax(x * factor), 4 steps", counted, run, spread, engine.tensor([0.5, -1.0, 3.0]), 4
 
 

@@ -1,12 +1,13 @@
 """Times the workloads in every framework that is installed, in turns, and prints a table."""
 
 import argparse
+import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 from . import report
-from .frameworks import FLOOR, FRAMEWORKS, Worker, import_seconds, installed
+from .frameworks import CLOCK, FLOOR, FRAMEWORKS, Worker, import_seconds, installed
 from .workloads import EVERY_OPERATION, WORKLOADS
 
 
@@ -41,6 +42,7 @@ def main():
                         help=f"those that are installed, or of them some of: {', '.join(every)}")  # fmt: skip
     parser.add_argument("--rounds", type=int, default=21, help="how often each framework has its turn (21)")
     parser.add_argument("--fastest", action="store_true", help="compare the fastest rounds, not the medians")
+    parser.add_argument("--cpu", action="store_true", help="processor time: for one thread each, where others work too")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in (*WORKLOADS, "operations")]
@@ -49,6 +51,8 @@ def main():
     names = [w for name in arguments.names for w in (EVERY_OPERATION if name == "operations" else (name,))]
     if arguments.rounds < 1:
         parser.error("--rounds: at least 1")
+    if arguments.cpu:
+        os.environ[CLOCK] = "cpu"
     measured = measure(names or list(WORKLOADS), chosen(arguments.frameworks), arguments.rounds)
     print(report.markdown(report.summary(measured, arguments.fastest)), end="")
     if arguments.json:

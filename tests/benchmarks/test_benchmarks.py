@@ -12,6 +12,7 @@ import pytest
 from benchmarks import compile_times, record, report
 from benchmarks.floor import BYTES, PRODUCTS, bytes_of
 from benchmarks.frameworks import (
+    CLOCK,
     COMPILED,
     COMPUTED,
     FLOOR,
@@ -148,6 +149,14 @@ def test_the_command_prints_a_table_and_writes_every_figure(tmp_path):
         for framework in ("engine", "numpy"):
             assert len(results["seconds"][name][framework]) == 2
             assert min(results["seconds"][name][framework]) > 0
+
+
+@pytest.mark.parametrize("told, clock", [("cpu", "process_time"), ("", "perf_counter")])
+def test_a_process_counts_the_time_that_it_is_told_to(told, clock):
+    program = "from benchmarks import frameworks; print(frameworks.clock.__name__)"
+    run = [sys.executable, "-c", program]
+    found = subprocess.run(run, cwd=ROOT, capture_output=True, check=True, env=os.environ | {CLOCK: told})
+    assert found.stdout.decode().strip() == clock
 
 
 def test_a_workload_that_does_not_exist_is_refused_by_name():

@@ -1927,6 +1927,7 @@ MODELS = {
 }
 
 
+@pytest.mark.usefixtures("no_own_sizes")
 @pytest.mark.parametrize("accumulate", [False, True])
 @pytest.mark.parametrize("name", MODELS)
 def test_models_are_trained_as_in_eager(name, accumulate):

@@ -10,7 +10,7 @@ import tomllib
 
 import pytest
 
-from course.base.environment import lock_file
+from course.base.locks import lock_file
 from course.base.notebooks import ROOT
 from course.commands import lab
 from course.commands.cli import COMMANDS

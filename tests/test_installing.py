@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from course.authoring import new
-from course.base import environment, notebooks
+from course.base import environment, locks, notebooks
 from course.base.notebooks import ROOT
 from course.commands import cli, testing
 from course.commands import site as commands_site
@@ -164,7 +164,7 @@ def test_another_package_in_the_place_of_a_module_is_noticed(site, overwritten):
 def test_without_a_folder_a_command_works_or_says_what_to_do(monkeypatch, capsys):
     monkeypatch.setattr(cli, "INSTALLED", True)
     monkeypatch.setattr(environment, "INSTALLED", True)
-    monkeypatch.setattr(environment, "missing", lambda lock: ["jupyterlab>=4"])
+    monkeypatch.setattr(locks, "missing", lambda lock: ["jupyterlab>=4"])
     for name, known in cli.COMMANDS.items():
         if known.folder:
             assert cli.main([name]) == 1

@@ -11,7 +11,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from course.base.environment import LOCKS, OLDEST_PYTHON, lock_file, requirements
+from course.base.environment import OLDEST_PYTHON
+from course.base.locks import LOCKS, lock_file, requirements
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -12,7 +12,7 @@ import tomllib
 import pytest
 
 import engine
-from course.base.environment import lock_file
+from course.base.locks import lock_file
 from course.base.notebooks import ROOT
 from course.commands.cli import COMMANDS
 

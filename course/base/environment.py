@@ -2,42 +2,23 @@
 
 import contextlib
 import errno
-import hashlib
 import importlib
-import importlib.metadata
 import importlib.util
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-import tomllib
-from collections.abc import Callable, Iterator
-from pathlib import Path, PurePath
-from typing import Any, NamedTuple, NoReturn, TextIO
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
+from course.base import installer, locks
 from course.base.files import put_in_place
 from course.base.notebooks import COMMAND, INSTALLED, ROOT, kernel_environment
 
-# The locks in requirements/, and the extras of pyproject.toml that each holds beside the engine's own dependencies.
-LOCKS = {
-    "course": ("compile", "course"),
-    "teach": ("compile", "course", "teach"),
-    "site": ("compile", "course", "teach", "site"),
-    "test": ("compile", "course", "teach", "site", "test"),
-    "dev": ("compile", "course", "teach", "site", "test", "dev"),
-    "machines": ("compile", "course", "machines"),
-    "hub": ("compile", "course", "teach", "hub"),
-    "validate": ("validate",),
-    "browser": ("browser",),
-    "bench": ("compile", "course", "teach", "site", "test", "bench"),
-    "cuda12": ("compile", "course", "cuda12"),
-    "cuda13": ("compile", "course", "cuda13"),
-}
 FOLDER_VARIABLE = "UNDERTORCH_VENV"
 OLDEST_PYTHON = (3, 11)
 # What the two locks that a learner meets take, rounded up: megabytes to download, and of disk.
@@ -58,71 +39,26 @@ def ensure(lock: str, argv: list[str]) -> None:
 
     Raises Problem where there is none and none can be made.
     """
-    if not lock_file(lock).is_file():
+    if not locks.lock_file(lock).is_file():
         raise Problem(
-            f"{ROOT} is not a whole copy of the course: {lock_file(lock)} is not there.\n"
+            f"{ROOT} is not a whole copy of the course: {locks.lock_file(lock)} is not there.\n"
             'Get it by `python -m pip install "undertorch[course]"`, by `git clone`, or by Download ZIP on the '
             "repository's page."
         )
     if INSTALLED:  # into somebody's environment, which is theirs to change
-        if missing(lock):
+        if locks.missing(lock):
             raise Problem(
                 f"`{COMMAND} {argv[0]}` needs more packages than this environment has. To add them:\n"
-                f'"{sys.executable}" -m pip install "undertorch[{",".join(LOCKS[lock])}]"'
+                f'"{sys.executable}" -m pip install "undertorch[{",".join(locks.LOCKS[lock])}]"'
             )
     elif in_own_environment():
         folder = own_folder()
-        if not ready(folder, lock) or missing(lock):
+        if not ready(folder, lock) or locks.missing(lock):
             with guard(folder):
                 install(folder, lock)
             importlib.invalidate_caches()
-    elif missing(lock):
+    elif locks.missing(lock):
         rerun(prepare(own_folder(), lock), argv)
-
-
-def missing(lock: str) -> list[str]:
-    """The requirements behind a lock that the running Python's environment does not meet."""
-    try:
-        from packaging.requirements import Requirement
-    except ImportError:
-        return ["packaging"]  # one of the requirements itself, and what the others are compared with
-    unmet = []
-    for text in requirements(lock):
-        requirement = Requirement(text)
-        if requirement.marker and not requirement.marker.evaluate():
-            continue
-        version = installed_version(requirement.name)
-        if version is None or not requirement.specifier.contains(version, prereleases=True):
-            unmet.append(text)
-    return unmet
-
-
-def requirements(lock: str) -> list[str]:
-    """Return what pyproject.toml asks for: the engine's dependencies and those of the lock's extras."""
-    asked = project()["dependencies"] + [text for extra in LOCKS[lock] for text in extras()[extra]]
-    return [text for text in asked if not text.startswith("undertorch[")]  # an extra in an extra: the lock names both
-
-
-def extras() -> dict[str, list[str]]:
-    """The extras of pyproject.toml, by name."""
-    return dict(project()["optional-dependencies"])
-
-
-def project() -> dict[str, Any]:
-    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
-
-
-def installed_version(distribution: str) -> str | None:
-    """The version of an installed distribution, or None."""
-    try:
-        # None, against its annotation, where an installation that was killed left no metadata.
-        return importlib.metadata.version(distribution) or None
-    except (importlib.metadata.PackageNotFoundError, KeyError):
-        return None
-
-
-def lock_file(lock: str) -> Path:
-    return ROOT / "requirements" / f"{lock}.txt"
 
 
 def own_folder() -> Path:
@@ -168,16 +104,12 @@ def write_stamp(folder: Path, **content: Any) -> None:
     put_in_place(draft, folder / STAMP)
 
 
-def lock_hash(lock: str) -> str:
-    return hashlib.sha256(lock_file(lock).read_bytes()).hexdigest()
-
-
 def ready(folder: Path, lock: str) -> bool:
     """Tell whether a lock, or a larger one that holds it, is installed in `folder` as requirements/ has it now."""
     installed = (read_stamp(folder) or {}).get("locks", {})
     return any(
-        set(LOCKS[lock]) <= set(extras) and name in installed and installed[name] == lock_hash(name)
-        for name, extras in LOCKS.items()
+        set(locks.LOCKS[lock]) <= set(extras) and name in installed and installed[name] == locks.lock_hash(name)
+        for name, extras in locks.LOCKS.items()
     )
 
 
@@ -324,7 +256,7 @@ def install(folder: Path, lock: str) -> None:
             f"Delete that folder, or set {FOLDER_VARIABLE} to another, and start the same command again."
         )
     python = [str(found.executable), "-I", "-X", "utf8", "-m"]
-    pins = sum("==" in line for line in lock_file(lock).read_text(encoding="utf-8").splitlines())
+    pins = sum("==" in line for line in locks.lock_file(lock).read_text(encoding="utf-8").splitlines())
     stamp = read_stamp(folder) or {}
     own = bool(stamp.get("own"))
     download_mb, disk_mb = COURSE_MB if lock == "course" else TEST_MB
@@ -339,18 +271,18 @@ def install(folder: Path, lock: str) -> None:
                 f"Ctrl-C stops it; a new start goes on."
             )
             unpacking = lambda: write_stamp(folder, own=own)  # noqa: E731
-            options = ["--require-hashes", "--only-binary=:all:", "-r", str(lock_file(lock))]
+            options = ["--require-hashes", "--only-binary=:all:", "-r", str(locks.lock_file(lock))]
             code = 1
             if uv := shutil.which("uv"):  # several times as fast
                 command = [uv, "pip", "install", "--python", str(found.executable), *options]
-                code = _run_showing(command, log, pins, unpacking)
+                code = installer.run_showing(command, log, pins, unpacking)
             if code:  # uv does not know pip's settings, a school's mirror say; and pip's story is the one that is told
                 quiet = ["--disable-pip-version-check", "--progress-bar=off", "--no-input"]
-                code = _run_showing([*python, "pip", "install", *quiet, *options], log, pins, unpacking)
+                code = installer.run_showing([*python, "pip", "install", *quiet, *options], log, pins, unpacking)
         if code:
             raise explain(folder)
         _make_importable(found)
-        write_stamp(folder, own=own, locks=stamp.get("locks", {}) | {lock: lock_hash(lock)})
+        write_stamp(folder, own=own, locks=stamp.get("locks", {}) | {lock: locks.lock_hash(lock)})
     except OSError as error:
         raise _cannot_write(folder, error) from None
     say("The environment is ready.")
@@ -376,136 +308,10 @@ def _make_importable(found: Probe) -> None:
     (packages / "undertorch.pth").write_text(line + "\n", encoding="ascii")
 
 
-def _run_showing(command: list[str], log: TextIO, pins: int, unpacking: Callable[[], None]) -> int:
-    """Run pip or uv, keeping every line it prints and showing where it is; its exit code.
-
-    `unpacking` is called when pip has downloaded all and the environment begins to change.
-    """
-    environment = os.environ | {"PIP_USER": "0"}
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        env=environment,
-    )
-    assert process.stdout is not None
-    done = 0
-    with LiveLine() as live:
-        try:
-            for line in process.stdout:
-                log.write(line)
-                log.flush()
-                if line.startswith("Ignoring "):  # a pin for other systems
-                    pins -= 1
-                elif match := re.match(r"(?:Collecting|Processing|Requirement already satisfied:) (\S+)", line):
-                    done += 1
-                    live.show(f"fetching {done} of {pins}: {re.split('==|-[0-9]', PurePath(match[1]).name)[0]}")
-                elif match := re.match(r"Resolved (\d+) packages", line):  # by uv
-                    live.show(f"fetching {match[1]} packages")
-                elif line.startswith(
-                    "Prepared "
-                ):  # by uv, which has downloaded all; where all was in its cache, it is silent
-                    unpacking()
-                elif line.startswith("Installing collected packages"):
-                    unpacking()
-                    live.show(f"unpacking {done} packages (no news for a minute is normal)")
-            return process.wait()
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-
-
-class LiveLine:
-    """One line, rewritten, with what is going on and for how long; without a terminal, a line now and then."""
-
-    PERIOD_S = 10.0
-
-    def __init__(self, file: TextIO | None = None) -> None:
-        self.file = file or sys.stderr
-        self.live = self.file.isatty()
-        self.text = ""
-        self.start = time.monotonic()
-        self.closed = threading.Event()
-        self.ticker = threading.Thread(target=self._tick, daemon=True)
-
-    def __enter__(self) -> "LiveLine":
-        self.ticker.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.closed.set()
-        self.ticker.join()
-        if self.live:
-            self._write("\r" + " " * self._width() + "\r")
-
-    def show(self, text: str) -> None:
-        self.text = text
-
-    def _tick(self) -> None:
-        while not self.closed.wait(0.5 if self.live else self.PERIOD_S):
-            minutes, seconds = divmod(int(time.monotonic() - self.start), 60)
-            line = f"  {minutes}:{seconds:02}  {self.text}"
-            width = self._width()
-            self._write("\r" + line[:width].ljust(width) if self.live else line + "\n")
-
-    def _width(self) -> int:
-        return shutil.get_terminal_size().columns - 1
-
-    def _write(self, text: str) -> None:
-        self.file.write(text)
-        self.file.flush()
-
-
-# What a failed installation's log says, and what to tell the reader. The first that matches is told.
-FAILURES = (
-    (
-        r"No space left on device|\[Errno 28\]|WinError 112|not enough space on the disk|Disk quota exceeded",
-        "The disk is full: free about {mb} MB, or set {variable} to a folder on a larger disk; then start again.",
-    ),
-    (
-        r"DO NOT MATCH THE HASHES",
-        "A package arrived damaged or altered, and was not installed. Start the same command again;\n"
-        "if it happens again, your network replaces downloads: try another.",
-    ),
-    (
-        r"CERTIFICATE_VERIFY_FAILED",
-        "Your network shows a certificate that Python does not know (often a school's or company's proxy).\n"
-        "Ask who runs it for the certificate file, set PIP_CERT to its path, and start the same command again.",
-    ),
-    (
-        r"connection broken by|NewConnectionError|NameResolutionError|ConnectTimeoutError|Max retries exceeded"
-        r"|Read timed out|ReadTimeoutError|ProxyError|IncompleteRead|Network is unreachable|Connection refused",
-        "The packages could not be downloaded: is this computer online? Start the same command again when it is;\n"
-        "what has arrived is kept. (Behind a proxy: set HTTPS_PROXY first.)",
-    ),
-    (
-        r"Permission denied|\[Errno 13\]|Read-only file system|\[Errno 30\]|WinError 5\b",
-        "{folder} cannot be written to. Close programs that use it, or set {variable} to a folder of yours.",
-    ),
-    (
-        r"Windows Long Path|WinError 206|file ?name or extension is too long",
-        "The path of {folder} is too long for Windows: move the course to a short path, or set {variable} to one.",
-    ),
-    (
-        r"No matching distribution found|Could not find a version that satisfies",
-        "A package has no ready build for this system and Python {python}. Use Python 3.11 to 3.14, or conda:\n"
-        "conda env create -f environment.yml, conda activate undertorch, and the same command again.",
-    ),
-)
-
-
 def explain(folder: Path) -> Problem:
     """The Problem that a failed installation's log tells of."""
     log = folder / LOG
-    text = log.read_text(encoding="utf-8", errors="replace")
-    errors = [line for line in text.splitlines() if re.match(r"(?i)\s*(error|\w*error:)", line)]
-    fallback = "Installing failed: " + (errors or text.splitlines() or ["no reason given"])[-1].strip()
-    message = next((message for pattern, message in FAILURES if re.search(pattern, text)), None)
-    told = (message or fallback.replace("{", "{{").replace("}", "}}")).format(
+    told = installer.meaning(log.read_text(encoding="utf-8", errors="replace")).format(
         mb=TEST_MB[1], variable=FOLDER_VARIABLE, folder=folder, python=f"{sys.version_info[0]}.{sys.version_info[1]}"
     )
     return Problem(f"{told}\nThe whole story is in {log}.")

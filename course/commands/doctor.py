@@ -20,7 +20,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from course.base import environment
+from course.base import environment, locks
 from course.base.notebooks import COMMAND, INSTALLED, ROOT
 from course.commands.lab import FIRST_LESSON, FIRST_PORT, is_free, user_of
 from course.learner.copies import MINE
@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     folder = environment.own_folder()
     # What matters is the environment in which the lab would run.
-    if not environment.in_own_environment() and environment.missing("course") and environment.usable(folder):
+    if not environment.in_own_environment() and locks.missing("course") and environment.usable(folder):
         environment.rerun(environment.python_in(folder), ["doctor", *argv])
     findings = list(examine(folder))
     can_start = all(finding.state != PROBLEM for finding in findings)
@@ -76,7 +76,7 @@ def examine(folder: Path) -> Iterator[Finding]:
     """Every finding, in the order of a start. `folder` is where the course's own environment is or would be."""
     yield Finding("Python", OK, f"{platform.python_version()} ({sys.executable})")
     yield Finding("System", OK, f"{platform.platform()}, {os.cpu_count()} cores")
-    missing = environment.missing("course")
+    missing = locks.missing("course")
     here = environment.in_own_environment() or not missing
     yield _environment(folder, missing)
     if here:
@@ -104,14 +104,14 @@ def _environment(folder: Path, missing: list[str]) -> Finding:
         return Finding("Environment", PROBLEM, found, advice)
     what = "is not whole and will be made anew" if folder.exists() else "will be made"
     advice = f"The first start does it: {environment.COURSE_MB[0]} MB to download, one to five minutes."
-    if len(missing) < len(environment.requirements("course")) / 2 and importlib.util.find_spec("packaging"):
+    if len(missing) < len(locks.requirements("course")) / 2 and importlib.util.find_spec("packaging"):
         advice += f"\nOr add to the environment that you are in, and it is used: {', '.join(missing)}"
     return Finding("Environment", NOTE, f"{folder} {what}", advice)
 
 
 def _packages(missing: list[str]) -> Finding:
-    named = [re.match(r"[\w.-]+", text) for text in environment.requirements("course")]
-    versions = {match[0]: environment.installed_version(match[0]) for match in named if match}
+    named = [re.match(r"[\w.-]+", text) for text in locks.requirements("course")]
+    versions = {match[0]: locks.installed_version(match[0]) for match in named if match}
     found = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     if missing:
         several = len(missing) > 5 or missing == ["packaging"]  # without that one, the others cannot be compared
@@ -127,10 +127,10 @@ def _off_lock() -> Iterator[tuple[str, str, str]]:
     """Distributions whose version is not the one in requirements/course.txt: name, version, locked version."""
     from packaging.markers import Marker
 
-    for line in environment.lock_file("course").read_text(encoding="utf-8").splitlines():
+    for line in locks.lock_file("course").read_text(encoding="utf-8").splitlines():
         pin = re.match(r"(?P<name>[\w.-]+)==(?P<version>[^ ;]+)(?: ; (?P<marker>.*?))? \\$", line)
         if pin and (not pin["marker"] or Marker(pin["marker"]).evaluate()):
-            have = environment.installed_version(pin["name"])
+            have = locks.installed_version(pin["name"])
             if have and have != pin["version"]:
                 yield pin["name"], have, pin["version"]
 
@@ -197,9 +197,9 @@ def _graphviz() -> Finding:
         import pygraphviz
 
         return Finding("Graphviz", OK, f"pygraphviz {pygraphviz.__version__}")
-    if version := environment.installed_version("graphviz-anywidget"):
+    if version := locks.installed_version("graphviz-anywidget"):
         return Finding("Graphviz", OK, f"in the browser (graphviz-anywidget {version})")
-    if environment.missing("course"):
+    if locks.missing("course"):
         return Finding("Graphviz", OK, "no system dot; the environment brings its own")
     advice = "For pictures, install Graphviz: apt, dnf, brew, choco or conda install graphviz"
     return Finding("Graphviz", NOTE, "not found: graphs are shown as text", advice)
@@ -214,9 +214,9 @@ def gpu() -> Finding:
         if driver < 12:
             advice = "Update the NVIDIA driver: CuPy needs one that supports CUDA 12."
             return Finding("GPU", NOTE, f"an NVIDIA driver for CUDA {driver}; {no_need}", advice)
-        lock = environment.lock_file("cuda13" if driver >= 13 else "cuda12").relative_to(ROOT)
+        lock = locks.lock_file("cuda13" if driver >= 13 else "cuda12").relative_to(ROOT)
         advice = f'"{sys.executable}" -m pip install --require-hashes -r {lock.as_posix()}'
-        if environment.missing("course"):
+        if locks.missing("course"):
             advice = "Start the lab once, then ask the doctor again for the command that adds CuPy."
         return Finding("GPU", NOTE, f"an NVIDIA driver (CUDA {driver}), but no CuPy to use it with", advice)
     import cupy
@@ -258,7 +258,7 @@ def machines() -> Finding:
         why = "" if works else (done.stderr or done.stdout).strip().partition("\n")[0]
     except (OSError, subprocess.TimeoutExpired) as error:
         works, why = False, str(error)
-    found = f"{mpi.family} {mpi.version} by mpi4py {environment.installed_version('mpi4py')} ({mpi.mpiexec or 'srun'})"
+    found = f"{mpi.family} {mpi.version} by mpi4py {locks.installed_version('mpi4py')} ({mpi.mpiexec or 'srun'})"
     if not works:
         return Finding("Machines", NOTE, f"{found}, but two processes do not reach each other: {why}", advice)
     return Finding("Machines", OK, f"{found}; two processes reach each other")

@@ -5,7 +5,8 @@ import importlib.util
 import subprocess
 import sys
 
-from course.base.environment import LOCKS, Problem, ensure
+from course.base.environment import Problem, ensure
+from course.base.locks import LOCKS
 from course.base.notebooks import COMMAND, ROOT
 
 

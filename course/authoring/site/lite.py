@@ -15,8 +15,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from course.base.environment import Problem, extras, lock_file
+from course.base.environment import Problem
 from course.base.files import write_atomically
+from course.base.locks import extras, lock_file
 from course.base.notebooks import INSTALLED, ROOT
 from course.learner import copies
 

@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("packaging")
 
 from course.authoring.site import lite
-from course.base.environment import Problem, extras
+from course.base.environment import Problem
+from course.base.locks import extras
 from course.base.notebooks import ROOT, kernel_environment
 from course.learner import copies
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import pytest
 
-from course.base import environment, notebooks
+from course.base import environment, installer, locks, notebooks
 from course.base.environment import Problem
 from course.commands import cli, doctor, lab, testing
 
@@ -174,16 +174,17 @@ def test_letters_that_a_code_page_lacks_are_spelled_out(abroad, command, encodin
 def project(tmp_path, monkeypatch):
     """A course that needs what the test gives: `project(dependency, ...)`."""
     monkeypatch.setattr(environment, "ROOT", tmp_path)
+    monkeypatch.setattr(locks, "ROOT", tmp_path)
     monkeypatch.delenv(environment.FOLDER_VARIABLE, raising=False)
 
     def write(*dependencies):
-        extras = {extra: [] for extra in {extra for held in environment.LOCKS.values() for extra in held}}
+        extras = {extra: [] for extra in {extra for held in locks.LOCKS.values() for extra in held}}
         lines = ["[project]", f"dependencies = {json.dumps(dependencies)}", "[project.optional-dependencies]"]
         lines += [f"{extra} = []" for extra in extras]
         (tmp_path / "pyproject.toml").write_text("\n".join(lines), encoding="utf-8")
         (tmp_path / "requirements").mkdir(exist_ok=True)
-        for lock in environment.LOCKS:
-            environment.lock_file(lock).write_text("".join(f"{text}\n" for text in dependencies), encoding="utf-8")
+        for lock in locks.LOCKS:
+            locks.lock_file(lock).write_text("".join(f"{text}\n" for text in dependencies), encoding="utf-8")
         return tmp_path
 
     return write
@@ -191,25 +192,25 @@ def project(tmp_path, monkeypatch):
 
 def test_an_environment_with_everything_misses_nothing(project):
     project("pytest>=1", "packaging")
-    assert environment.missing("course") == []
+    assert locks.missing("course") == []
 
 
 @pytest.mark.parametrize("text", ["pytest>=1000", "no-such-distribution-of-ours", "pytest<1"])
 def test_what_is_absent_or_of_another_version_is_missing(project, text):
     project("packaging", text)
-    assert environment.missing("course") == [text]
+    assert locks.missing("course") == [text]
 
 
 def test_what_other_systems_need_is_not_missing(project):
     project("no-such-distribution-of-ours; sys_platform == 'solaris'")
-    assert environment.missing("course") == []
+    assert locks.missing("course") == []
 
 
 def test_metadata_left_by_a_killed_installation_counts_as_missing(project, tmp_path, monkeypatch):
     (tmp_path / "site" / "half_there-1.0.dist-info").mkdir(parents=True)
     monkeypatch.syspath_prepend(tmp_path / "site")
     project("half-there")
-    assert environment.missing("course") == ["half-there"]
+    assert locks.missing("course") == ["half-there"]
 
 
 def test_an_environment_that_has_what_is_needed_is_used(project, monkeypatch):
@@ -238,16 +239,16 @@ def test_the_variable_chooses_the_folder(monkeypatch, tmp_path):
 
 def test_a_larger_lock_holds_the_smaller_but_not_the_other_way_round(project, tmp_path):
     project("pytest")
-    environment.write_stamp(tmp_path, own=True, locks={"test": environment.lock_hash("test")})
+    environment.write_stamp(tmp_path, own=True, locks={"test": locks.lock_hash("test")})
     assert environment.ready(tmp_path, "course")
-    environment.write_stamp(tmp_path, own=True, locks={"course": environment.lock_hash("course")})
+    environment.write_stamp(tmp_path, own=True, locks={"course": locks.lock_hash("course")})
     assert environment.ready(tmp_path, "course")
     assert not environment.ready(tmp_path, "test")
 
 
 def test_a_lock_that_has_changed_is_not_ready(project, tmp_path):
     project("pytest")
-    environment.write_stamp(tmp_path, own=True, locks={"course": environment.lock_hash("course")})
+    environment.write_stamp(tmp_path, own=True, locks={"course": locks.lock_hash("course")})
     project("pytest", "numpy")
     assert not environment.ready(tmp_path, "course")
 
@@ -399,12 +400,12 @@ class Clone:
     def need(self, version):
         """Lock another version of the wheel."""
         line = write_wheel(self.wheels, "tinywheel", version, {"tinywheel.py": f"VERSION = {version!r}\n".encode()})
-        extras = sorted({extra for held in environment.LOCKS.values() for extra in held})
+        extras = sorted({extra for held in locks.LOCKS.values() for extra in held})
         text = f'[project]\ndependencies = ["packaging", "tinywheel>={version}"]\n[project.optional-dependencies]\n'
         (self.root / "pyproject.toml").write_text(
             text + "".join(f"{extra} = []\n" for extra in extras), encoding="utf-8"
         )
-        for lock in environment.LOCKS:
+        for lock in locks.LOCKS:
             (self.root / "requirements" / f"{lock}.txt").write_text(self.base + line, encoding="utf-8")
 
     def start(self, *argv, **variables):
@@ -580,7 +581,7 @@ def test_a_terminal_shows_one_line_that_is_rewritten_and_then_cleared(monkeypatc
     screen = Terminal()
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(environment, "time", SimpleNamespace(monotonic=lambda: 0.0))
-    with environment.LiveLine(screen) as live:
+    with installer.LiveLine(screen) as live:
         live.show("fetching 3 of 10: numpy")
         deadline = time.monotonic() + 120
         while "numpy" not in screen.getvalue() and time.monotonic() < deadline:
@@ -591,10 +592,10 @@ def test_a_terminal_shows_one_line_that_is_rewritten_and_then_cleared(monkeypatc
 
 
 def test_a_pipe_gets_lines(monkeypatch):
-    monkeypatch.setattr(environment.LiveLine, "PERIOD_S", 0.01)
+    monkeypatch.setattr(installer.LiveLine, "PERIOD_S", 0.01)
     monkeypatch.setattr(environment, "time", SimpleNamespace(monotonic=lambda: 0.0))
     pipe = io.StringIO()
-    with environment.LiveLine(pipe) as live:
+    with installer.LiveLine(pipe) as live:
         live.show("fetching")
         deadline = time.monotonic() + 120
         while "fetching" not in pipe.getvalue() and time.monotonic() < deadline:
@@ -674,7 +675,7 @@ def fetch(url, data=None):
 
 
 def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops_on_ctrl_c(tmp_path):
-    if lacking := environment.missing("course"):
+    if lacking := locks.missing("course"):
         pytest.skip(f"this environment lacks {', '.join(lacking)}")
     from jupyter_client import KernelManager  # its older versions, and older kernels, know nothing of encryption
 
@@ -972,7 +973,7 @@ def test_the_doctor_goes_on_in_the_courses_environment(clone):
 def test_what_stops_the_lab_is_a_problem_with_advice_and_exit_code_1(tmp_path, monkeypatch, capsys):
     (tmp_path / "thesis.txt").touch()
     monkeypatch.setenv(environment.FOLDER_VARIABLE, str(tmp_path))
-    monkeypatch.setattr(environment, "missing", lambda lock: ["jupyterlab"])
+    monkeypatch.setattr(locks, "missing", lambda lock: ["jupyterlab"])
     assert doctor.main([]) == 1
     told = capsys.readouterr().out
     assert f"problem Environment {tmp_path} is not empty" in " ".join(told.split())  # lines are wrapped
@@ -991,7 +992,7 @@ def test_each_thing_that_is_not_well_comes_with_advice(tmp_path, monkeypatch, bu
 
 def test_a_driver_without_cupy_is_told_the_command_that_adds_it(monkeypatch):
     monkeypatch.setattr(doctor, "_cuda_of_driver", lambda: 13)
-    monkeypatch.setattr(doctor.environment, "missing", lambda lock: [])
+    monkeypatch.setattr(locks, "missing", lambda lock: [])
     monkeypatch.setitem(sys.modules, "cupy", None)
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
     finding = doctor.gpu()

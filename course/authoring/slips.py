@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from course.base.files import write_atomically
 from course.base.notebooks import ROOT, lesson_file
-from course.judging import judge
+from course.judging import judge, running
 from course.judging.exercises import cell, find, lessons, of_lesson, title
 from course.judging.slips import signature
 
@@ -261,7 +261,7 @@ def made(key: str) -> dict[str, list[str]]:
         tried = judge.tried(exercise.trial, eval(asked, names), function=True)
         return signature(tried.seen or [])
 
-    with judge.in_silence():
+    with running.in_silence():
         right = signature(judge.expected(exercise).right)
         row: dict[str, list[str]] = {}
         for slip in slips(source):

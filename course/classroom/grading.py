@@ -92,7 +92,7 @@ def outputs(check: Check, answer: dict[str, Any], points: float) -> list["Notebo
     """What stands under a cell of checks. For nbgrader a number among it is the points, an error none, else all."""
     from nbformat.v4 import new_output
 
-    from course.learner.calls import message
+    from course.learner.messages import message
 
     state = answer["state"]
     head = f"Exercise {check.key}: {'not attempted yet' if state == NOT_ATTEMPTED else state}."
@@ -167,7 +167,7 @@ def hiding(source: str) -> list[str]:
 
 def about_hiding(names: list[str]) -> "NotebookNode":
     """A word about them, under the cell."""
-    from course.learner.calls import message
+    from course.learner.messages import message
 
     listed = ", ".join(f"`{name}`" for name in names)
     text = (

@@ -5,10 +5,8 @@ import datetime
 import html
 import inspect
 import linecache
-import re
-import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from course.judging import exercises
 from course.judging.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, UnknownExercise, find
 from course.kernel.shell import cells
 from course.learner import copies, record, rubrics
+from course.learner.messages import Code, box, marked, put, show
 from course.learner.sealed import ClassNotes, opens
 from course.process import attempts, worker
 
@@ -183,7 +182,7 @@ def _show_rubric(question: rubrics.Question) -> None:
 
 def progress() -> None:
     """Show which lessons are done, the points, and what is next."""
-    _display(f"Progress\n{textwrap.indent(record.report(), '    ')}", _box(_progress_table(), "info"))
+    put(f"Progress\n{textwrap.indent(record.report(), '    ')}", box(_progress_table(), "info"))
 
 
 def _progress_table() -> Iterator[str]:
@@ -198,88 +197,12 @@ def _progress_table() -> Iterator[str]:
     title = exercises.title(key[:2]) if key else ""
     where = _link(title, copies.EXERCISES, f"exercise {key}, in {copies.EXERCISES}/{title}.ipynb")
     yield f"<p>Next: {where}</p>" if key else "<p>All is done.</p>"
-    yield from (f"<p>{_marked(says)}</p>" for says in copies.damaged())
+    yield from (f"<p>{marked(says)}</p>" for says in copies.damaged())
 
 
 def _link(name: str, folder: str, text: str | None = None) -> str:
     """A link to a notebook from any of the course's notebooks, which all stand in folders side by side."""
     return f'<a href="../{folder}/{name}.ipynb">{html.escape(text or name)}</a>'
-
-
-class Code(str):
-    """Python in a message, to be shown in colours."""
-
-
-def show(head: str, text: str, rows: Sequence[tuple[str, str]] = (), after: str = "", tone: str = "info") -> None:
-    """Display a message: HTML in a notebook, with the same as plain text beside it."""
-    _display(*message(head, text, rows, after, tone))
-
-
-def message(head: str, text: str, rows: Sequence[tuple[str, str]], after: str, tone: str) -> tuple[str, str]:
-    """A message as plain text and as HTML."""
-    return "\n".join(_as_text(head, text, rows, after)), _box(_as_html(head, text, rows, after), tone)
-
-
-def _display(plain: str, page: str) -> None:
-    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
-        from IPython.display import display
-
-        display({"text/html": page, "text/plain": plain}, raw=True)
-    else:
-        print(plain)
-
-
-def _as_text(head: str, text: str, rows: Sequence[tuple[str, str]], after: str) -> Iterator[str]:
-    yield head
-    if text:
-        yield text
-    for label, value in rows:
-        if "\n" in value or not label:
-            yield from [f"{label}:"] * bool(label)
-            yield from (f"    {line}" for line in value.splitlines())
-        else:
-            yield f"{label}: {value}"
-    if after:
-        yield after
-
-
-def _box(parts: Iterable[str], tone: str) -> str:
-    # The words say it all: the colour of the edge says it once more, for those who see it.
-    edge = f"border-left: 4px solid var(--jp-{tone}-color1, currentColor); padding: 0 1em"
-    return "".join([f'<div role="status" style="{edge}">', *parts, "</div>"])
-
-
-def _as_html(head: str, text: str, rows: Sequence[tuple[str, str]], after: str) -> Iterator[str]:
-    first, *more = text.split("\n")
-    yield f"<p><strong>{html.escape(head)}</strong> {_marked(first)}</p>"
-    yield from (f"<p style='margin: 0.3em 0'>{_marked(line)}</p>" for line in more)
-    for label, value in rows:
-        if label:
-            yield f"<p style='margin: 0.3em 0 0'>{html.escape(label)}</p>"
-        content = _in_colours(value) if isinstance(value, Code) else html.escape(value)
-        yield f'<pre style="margin: 0 0 0 1em">{content}</pre>'
-    if after:
-        yield f"<p style='margin: 0.5em 0'>{_marked(after)}</p>"
-
-
-def _in_colours(source: str) -> str:
-    """Python as HTML in the colours of JupyterLab's theme."""
-    try:
-        from jupyterlab_pygments import JupyterStyle
-        from pygments import formatters, highlight, lexers
-    except ImportError:  # they come with JupyterLab
-        return html.escape(source)
-    return highlight(
-        source, lexers.PythonLexer(), formatters.HtmlFormatter(nowrap=True, noclasses=True, style=JupyterStyle)
-    )
-
-
-def _marked(text: str) -> str:
-    """A message as HTML: what stands between backticks as code, between stars as emphasis (`2 * x * y` is neither)."""
-    parts = re.split("`([^`]+)`", html.escape(text))
-    parts[::2] = [re.sub(r"(?<![\w*])\*(\w(?:[^*]*\w)?)\*(?![\w*])", r"<em>\1</em>", part) for part in parts[::2]]
-    parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]
-    return "".join(parts)
 
 
 def _worked(source: str) -> str:

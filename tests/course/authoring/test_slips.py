@@ -5,7 +5,7 @@ import os
 import pytest
 
 from course.authoring import slips
-from course.judging import exercises, judge
+from course.judging import exercises, judge, running
 from course.judging import slips as looked_up
 from course.judging.exercises import find
 
@@ -66,7 +66,7 @@ def test_each_slip_is_python_and_differs_from_what_it_was_made_of():
 
 def test_results_are_alike_to_four_digits_and_no_further():
     def mark(value):
-        return looked_up.signature(judge.run(lambda f: iter([("f(1)", f, 1)]), lambda _: value))
+        return looked_up.signature(running.run(lambda f: iter([("f(1)", f, 1)]), lambda _: value))
 
     assert mark(1.0) == mark(1.00001) != mark(1.01)
     assert mark(1) == mark(1) != mark(1.0)

@@ -16,6 +16,7 @@ from course.judging.comparison import MOST_LINES
 from course.judging.exercises import Exercise, Property, find
 from course.judging.sources import calls, calls_itself, discarded, loops
 from course.learner import calls as learner
+from course.learner import messages
 from course.process import judged, worker
 from engine import nn
 
@@ -153,7 +154,7 @@ def test_of_a_dict_each_key_is_named():
 
 
 def test_several_sentences_are_paragraphs_in_a_notebook():
-    plain, page = learner.message("Exercise 01.1: not yet.", "First.\nSecond `x`.", [], "", "warn")
+    plain, page = messages.message("Exercise 01.1: not yet.", "First.\nSecond `x`.", [], "", "warn")
     assert "First.\nSecond `x`." in plain and page.count("<p") == 2 and "<code>x</code>" in page
 
 

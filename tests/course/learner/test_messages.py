@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("cloudpickle")
 
 from course.learner import calls as learner
+from course.learner import messages
 from course.process import worker
 
 
@@ -22,7 +23,7 @@ from course.process import worker
     ],
 )
 def test_stars_are_emphasis_and_products_are_not(text, laid_out):
-    assert learner._marked(text) == laid_out
+    assert messages.marked(text) == laid_out
 
 
 def test_a_check_that_is_stopped_says_so_in_a_line(monkeypatch):

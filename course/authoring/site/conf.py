@@ -13,6 +13,7 @@ html_math_renderer = "mathml"
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 
+nb_code_prompt_show, nb_code_prompt_hide = "Show what comes out", "Hide what comes out"
 nb_execution_mode = "off"  # the outputs are those that are stored, and tested
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 FOLDED, READ = f"<details><summary>{SUMMARY}<", "<details><summary>Once you have seen what comes out<"
+TWICE = "<p><strong>Predict.</strong> "  # as the text above it begins
 STILL = "<p><em>A still picture. In JupyterLab it answers to your mouse and keyboard.</em></p>\n"
 
 
@@ -45,7 +46,9 @@ def answers(cells: Sequence["NotebookNode"]) -> Iterator["NotebookNode"]:
 
 def of_output(cell: "NotebookNode", html: str, place: str, links: Links) -> str:
     """A stored output as the site shows it: the one place where a still figure could become a live one."""
-    return links.in_html(html.replace(ASLEEP, "" if ASKED.search(cell.source) else STILL), place)
+    if ASKED.search(cell.source):
+        html = html.replace(ASLEEP, "").replace(TWICE, "<p>")
+    return links.in_html(html.replace(ASLEEP, STILL), place)
 
 
 def exercises(blank: "NotebookNode", solved: "NotebookNode") -> "NotebookNode":

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,6 +21,7 @@ TAKEN = {
 }  # fmt: skip
 MADE = {"Look up": ["reference/index", "glossary", "cheat_sheet"], "Teach": ["course/lessons/index"]}  # of no document
 _MERMAID = re.compile(r"(?s)```mermaid\n(.*?)```")
+_ADDRESS = re.compile(r"`(https://[^`]*)`")
 _TOCTREE = "```{{toctree}}\n:hidden:\n{options}\n{entries}\n```\n"
 
 
@@ -56,7 +58,29 @@ def _name(path: Path, root: Path = ROOT) -> str:
 def document(name: str, links: Links) -> str:
     """A document of the repository."""
     text = ((ROOT if (ROOT / name).is_file() else HOME) / name).read_text(encoding="utf-8")
-    return _MERMAID.sub(drawn, links.in_markdown(text, name))
+    if name == "README.md":  # its beginning is the first page
+        text = "# Start, learn, teach\n\n## " + text.partition("\n## ")[2]
+    return _MERMAID.sub(drawn, links.in_markdown(owned(text, owner()), name))
+
+
+def owner() -> str:
+    """Whose the public repository is; nothing as long as there is none."""
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return str(found.get("tool", {}).get("undertorch", {}).get("owner", ""))
+
+
+def owned(text: str, owner: str) -> str:
+    """A document with the addresses that say OWNER as links, or, as long as nobody is known, without these tables."""
+    parts = text.split("\n\n")
+    for place, part in enumerate(parts):
+        if "OWNER" in part and part.startswith("|"):
+            if owner:
+                parts[place] = _ADDRESS.sub(r"<\1>", part)
+                parts[place - 1] = "These addresses open it without installing anything:"
+            else:
+                parts[place - 1 : place + 1] = ["", ""]  # with the sentence above, which announces it
+    text = "\n\n".join(parts)
+    return text.replace("OWNER", owner) if owner else text
 
 
 def notebook(path: Path, links: Links) -> str:

@@ -46,6 +46,22 @@ def test_the_files_and_pictures_that_are_linked_are_known(links):
     assert links.pictures == {"docs/graph.svg"}
 
 
+def test_a_prediction_says_predict_once(links):
+    cell = v4.new_code_cell('predict("05.a")')
+    assert lessons.of_output(cell, f"{lessons.ASLEEP}{lessons.TWICE}How many?</p>", "x.md", links) == "<p>How many?</p>"
+
+
+@pytest.mark.parametrize(
+    ("owner", "shown"),
+    [
+        ("", "A\n\n\n\n\n\nB OWNER"),
+        ("ada", "A\n\nThese addresses open it without installing anything:\n\n| <https://x.org/ada/u> |\n\nB ada"),
+    ],
+)
+def test_addresses_that_say_owner_are_links_once_it_is_known_and_left_out_until_then(owner, shown):
+    assert pages.owned("A\n\nFor OWNER:\n\n| `https://x.org/OWNER/u` |\n\nB OWNER", owner) == shown
+
+
 def test_the_outputs_that_answer_a_prediction_are_folded_and_no_others(links):
     cells = [
         v4.new_code_cell("print(0)"),

@@ -22,7 +22,8 @@ def build(target: Path, sources: Path = FOLDER / "site-sources", lite: bool = Fa
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace
 
-    linked = write(sources)
+    beside = sources.with_name(f"{sources.name}-beside")
+    linked = write(sources, beside)
     told = io.StringIO()
     with docutils_namespace():
         try:
@@ -32,7 +33,11 @@ def build(target: Path, sources: Path = FOLDER / "site-sources", lite: bool = Fa
                 target,
                 sources.with_name(f"{sources.name}-read"),
                 "html",
-                {"site_linked": sorted(linked), "site_lite": lite},
+                {
+                    "site_linked": sorted(linked),
+                    "site_lite": lite,
+                    "html_extra_path": [str(beside.resolve())],
+                },
                 status=None,
                 warning=told,
                 parallel=workers(),

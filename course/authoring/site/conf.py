@@ -8,6 +8,7 @@ html_theme = "furo"
 html_theme_options = {"navigation_with_keys": True}
 html_static_path = ["theme"]
 html_css_files = ["site.css"]
+html_js_files = ["live.js"]
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 html_math_renderer = "mathml"
 pygments_style = "a11y-high-contrast-light"

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 FOLDED, READ = f"<details><summary>{SUMMARY}<", "<details><summary>Once you have seen what comes out<"
 TWICE = "<p><strong>Predict.</strong> "  # as the text above it begins
-STILL = "<p><em>A still picture. In JupyterLab it answers to your mouse and keyboard.</em></p>\n"
+FIGURE = "figure"  # of a cell's metadata: the script of a figure that answers on the page
+STILL = "<p class='asleep'><em>A still picture. In JupyterLab it answers to your mouse and keyboard.</em></p>\n"
 
 
 def page(nb: "NotebookNode", place: str, links: Links) -> "NotebookNode":
@@ -45,10 +46,12 @@ def answers(cells: Sequence["NotebookNode"]) -> Iterator["NotebookNode"]:
 
 
 def of_output(cell: "NotebookNode", html: str, place: str, links: Links) -> str:
-    """A stored output as the site shows it: the one place where a still figure could become a live one."""
+    """A stored output as the site shows it; a figure that answers knows its script."""
     if ASKED.search(cell.source):
         html = html.replace(ASLEEP, "").replace(TWICE, "<p>")
-    return links.in_html(html.replace(ASLEEP, STILL), place)
+    html = links.in_html(html.replace(ASLEEP, STILL), place)
+    script = cell.metadata.get(FIGURE)
+    return f'<div class="moving" data-figure="../moving/{script}"><div>{html}</div></div>' if script else html
 
 
 def exercises(blank: "NotebookNode", solved: "NotebookNode") -> "NotebookNode":

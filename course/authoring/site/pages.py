@@ -6,8 +6,9 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from course.authoring.site import lessons, recaps, reference
+from course.authoring.site import lessons, moving, recaps, reference
 from course.authoring.site.links import Links
+from course.authoring.site.live.packed import Figure
 from course.base.files import write_atomically
 from course.base.notebooks import HOME, ROOT, lesson_folders, lesson_notebooks
 from course.classroom.materials import name_of
@@ -19,14 +20,20 @@ TAKEN = {
     "Take part": ("CONTRIBUTING.md", "docs/course.md", "course/lessons/README.md", "CHANGELOG.md", "SECURITY.md",
                   "CODE_OF_CONDUCT.md"),
 }  # fmt: skip
-MADE = {"Look up": ["reference/index", "glossary", "cheat_sheet"], "Teach": ["course/lessons/index"]}  # of no document
+MADE = {
+    "Look up": ["reference/index", "glossary", "cheat_sheet", "figures"],
+    "Teach": ["course/lessons/index"],
+}  # of no document
 _MERMAID = re.compile(r"(?s)```mermaid\n(.*?)```")
 _ADDRESS = re.compile(r"`(https://[^`]*)`")
 _TOCTREE = "```{{toctree}}\n:hidden:\n{options}\n{entries}\n```\n"
 
 
-def write(folder: Path) -> set[str]:
-    """Write the sources of all pages into a folder, and take out what is no longer one; the files that they link to."""
+def write(folder: Path, beside: Path) -> set[str]:
+    """Write the sources of all pages into a folder, and take out what is no longer one; the files that they link to.
+
+    What the figures need goes into the folder `beside`.
+    """
     found = lesson_notebooks()
     notes = {path.name[:2]: path / "teaching.md" for path in lesson_folders() if (path / "teaching.md").is_file()}
     documents = [name for names in TAKEN.values() for name in names if (ROOT / name).is_file()]
@@ -35,7 +42,9 @@ def write(folder: Path) -> set[str]:
     links = Links({*documents, *(_name(path) for path in [*found.values(), *exercises])})
 
     made = {name: document(name, links) for name in documents}
-    made |= {_name(path): notebook(path, links) for path in found.values()}
+    live = moving.write(found, beside)
+    made |= {_name(path): notebook(path, links, live[number]) for number, path in found.items()}
+    made["figures.md"] = links.in_markdown(moving.table(found, live), "figures.md")
     made |= {_name(path): exercise(path, links) for path in exercises}
     made |= reference.pages(found, links) | recaps.pages(found, links)
     made |= indices(found, exercises, notes)
@@ -83,10 +92,13 @@ def owned(text: str, owner: str) -> str:
     return text.replace("OWNER", owner) if owner else text
 
 
-def notebook(path: Path, links: Links) -> str:
+def notebook(path: Path, links: Links, live: list[Figure]) -> str:
+    """A lesson."""
     import nbformat
 
-    return str(nbformat.writes(lessons.page(nbformat.read(path, as_version=4), _name(path), links)))
+    nb = nbformat.read(path, as_version=4)
+    moving.mark(nb, live)
+    return str(nbformat.writes(lessons.page(nb, _name(path), links)))
 
 
 def exercise(path: Path, links: Links) -> str:

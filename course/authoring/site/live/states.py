@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 Values = Mapping[str, Any]
 PICTURES = 50  # the most that Matplotlib draws for one figure: each takes a tenth of a second, and 10 kB
+FOUND = 6000  # settings that are come upon, where fields keep what they held
 SETTINGS = 2500  # the most of anything else
 ROOMS = (420, 640)  # the widths for which a figure is laid out that asks for the page's
 SHAPES = (
@@ -119,8 +120,8 @@ def states(widget: Any) -> States:
             if place == len(shown):
                 shown.append(moved)
                 table.setdefault(ends, place)
-            if len(shown) > most:
-                raise TooMany(f"more than {most} settings")
+            if len(shown) > FOUND:
+                raise TooMany(f"more than {FOUND} settings")
         return table[key]
 
     settle(begin, begin)

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from typing import IO, Any, NamedTuple, cast
 
 import cloudpickle
@@ -208,14 +209,16 @@ def _start(folder: str) -> worker.Running:
     raise NotChecked("The process for the submission's answer could not be started.")
 
 
-def _started(module: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _started(
+    module: str, environment: dict[str, str], within: Sequence[str] = (), stderr: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", module],
+        [*within, sys.executable, "-m", module],
         cwd=ROOT,
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         start_new_session=True,
         creationflags=worker.NO_WINDOW,
     )
@@ -232,6 +235,8 @@ def _serve() -> None:
     if forked.FORKS:
         for name in AHEAD:
             importlib.import_module(name)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # who asks reads of the start alone, and else the pipe would fill
+    if forked.FORKS:
         _nursery = forked.Nursery(judged.serve)  # before anything is known of a submission
     else:
         worker.adopt()
@@ -279,6 +284,7 @@ class _Deciders:
 
     def __init__(self) -> None:
         self._idle = list[tuple[subprocess.Popen[bytes], dict[str, str]]]()
+        self.why = ""  # the last one did not start
 
     def ask(self, question: bytes, patience: float | None) -> bytes:
         """What is answered; b"" where nothing is. Raises TimeoutError after `patience` seconds by the clock."""
@@ -288,7 +294,10 @@ class _Deciders:
             if known == environment and (said := self._said(process, known, question, patience)):
                 return said
             worker.stop_tree(process)  # it had waited long enough, and has gone
-        return self._said(_started("course.classroom.deciding", environment), environment, question, patience)
+        # A class's server has it without a network: deploy/server/.
+        within = os.environ.get("UNDERTORCH_GRADES_WITHIN", "").split()
+        process = _started("course.classroom.deciding", environment, within, subprocess.PIPE)
+        return self._said(process, environment, question, patience)
 
     def _said(
         self, process: subprocess.Popen[bytes], environment: dict[str, str], question: bytes, patience: float | None
@@ -306,8 +315,11 @@ class _Deciders:
             raise TimeoutError
         if any(replies) and forked.FORKS:
             self._idle.append((process, environment))
-        else:
-            worker.stop_tree(process)
+            return replies[0]
+        if not any(replies) and process.stderr:
+            process.kill()
+            self.why = process.stderr.read().decode(errors="replace").strip()[-300:]
+        worker.stop_tree(process)
         return b"".join(replies)
 
     def stop(self) -> None:
@@ -331,7 +343,7 @@ def decide(check: Check, patience: float | None = None) -> dict[str, Any]:
     except TimeoutError:
         raise NotChecked("The time was over before it was judged.") from None
     if not reply:
-        raise NotChecked(f"The check of exercise {check.key} could not be run.")
+        raise NotChecked(f"The check of exercise {check.key} could not be run: {_deciders.why}")
     answer = cast(dict[str, Any], json.loads(reply))
     if BROKEN in answer:
         raise NotChecked(answer[BROKEN])

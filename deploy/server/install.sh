@@ -29,13 +29,16 @@ chown undertorch-grader: "$folder/grader"
 for part in engine course notebooks exercises solutions docs requirements; do rm -rf "$folder/course/$part"; done
 tar -C "$course" --exclude=__pycache__ --exclude=.lab -c engine course notebooks exercises solutions docs requirements \
   pyproject.toml README.md LICENSE LICENSE-docs | tar -C "$folder/course" --no-same-owner -x
-if [ ! -x "$folder/venv/bin/jupyterhub" ]; then
+lock=$folder/course/requirements/hub.txt
+if ! cmp -s "$lock" "$folder/venv/hub.txt"; then # the copy is of what was installed last
   "$python" -m venv "$folder/venv"
-  "$folder/venv/bin/python" -m pip install --quiet --require-hashes -r "$folder/course/requirements/hub.txt"
+  "$folder/venv/bin/python" -m pip install --quiet --require-hashes -r "$lock"
+  cp "$lock" "$folder/venv"
 fi
 "$folder/venv/bin/python" -m compileall -q "$folder/course/engine" "$folder/course/course"
-[ -e "$folder/node_modules/.bin/configurable-http-proxy" ] ||
-  npm install --silent --no-fund --prefix "$folder" configurable-http-proxy@5.3.0
+proxy=5.3.0
+grep -qs "\"version\": \"$proxy\"" "$folder/node_modules/configurable-http-proxy/package.json" ||
+  npm install --silent --no-fund --prefix "$folder" "configurable-http-proxy@$proxy"
 
 here=$folder/course/deploy/server
 mkdir -p "$here" && cp -r "$course/deploy/server/." "$here"

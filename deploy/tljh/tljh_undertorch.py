@@ -15,10 +15,7 @@ from tljh.hooks import hookimpl
 
 COURSE = Path(os.environ.get("UNDERTORCH_COURSE", "/opt/undertorch-course"))
 FOLDER = Path(os.environ.get("UNDERTORCH_FOLDER", "/opt/undertorch"))
-HUB_PORT, PORT = (
-    "15001",
-    "8000",
-)  # TLJH's own; the first of four of the class, of which the teachers' server has the last
+HUB_PORT, PORT = "15001", "8000"  # TLJH's own; the first of the class's four, the last is the teachers'
 
 
 @hookimpl

@@ -277,7 +277,13 @@ def test_forged_submissions_count_for_nobody_else_and_their_links_are_not_follow
     assert "count_nodes" in (submitted / BO / NOTEBOOK).read_text(encoding="utf-8")
 
 
-def test_an_answer_that_is_graded_is_run_by_one_who_owns_nothing_and_reaches_nothing(server, graded):
+@pytest.mark.parametrize("way", ["class grade", "formgrader's button"])
+def test_an_answer_that_is_graded_is_run_by_one_who_owns_nothing_and_reaches_nothing(server, graded, teacher, way):
+    if way != "class grade":
+        before = (server.folder / "grader" / "class" / "autograded" / EVIL / NOTEBOOK).stat().st_mtime_ns
+        done = teacher.ask("POST", f"/services/class/formgrader/api/submission/{NAME}/{EVIL}/autograde").json()
+        assert done["success"], done
+        assert (server.folder / "grader" / "class" / "autograded" / EVIL / NOTEBOOK).stat().st_mtime_ns > before
     text = (server.folder / "grader" / "class" / "autograded" / EVIL / NOTEBOOK).read_text(encoding="utf-8")
     user, *found = re.search(r"REACHED (\d+) ([\w ]+)", text).expand(r"\1 \2").split()
     assert user == "65534" and found[:3] == ["PermissionError"] * 3

@@ -13,11 +13,7 @@ os.umask(0o077)  # what is made here is for its owner alone
 HOME = Path.home() / "undertorch"
 HOME.mkdir(exist_ok=True)
 os.chdir(HOME)  # where nbgrader puts what is fetched
-for part in (
-    "notebooks",
-    "exercises",
-    "solutions",
-):  # the course's own, read-only; beside them are the learner's copies
+for part in ("notebooks", "exercises", "solutions"):  # the course's own, beside the learner's copies
     if not os.path.lexists(part):
         Path(part).symlink_to(ROOT / part)
 os.environ.update(kernel_environment() | {"UNDERTORCH_PROGRESS": str(HOME / ".progress.json")})

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from course.authoring.site import lessons, moving, recaps, reference
+from course.authoring.site.charts import charted
 from course.authoring.site.links import Links
 from course.authoring.site.live.packed import Figure
 from course.base.files import write_atomically
@@ -69,7 +70,7 @@ def document(name: str, links: Links) -> str:
     text = ((ROOT if (ROOT / name).is_file() else HOME) / name).read_text(encoding="utf-8")
     if name == "README.md":  # its beginning is the first page
         text = "# Start, learn, teach\n\n## " + text.partition("\n## ")[2]
-    return _MERMAID.sub(drawn, links.in_markdown(owned(text, owner()), name))
+    return _MERMAID.sub(drawn, charted(links.in_markdown(owned(text, owner()), name)))
 
 
 def owner() -> str:

@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from course.authoring.site import lessons, pages, recaps, reference
+from course.authoring.site import charts, lessons, pages, recaps, reference
 from course.authoring.site.links import Links
 
 nbformat = pytest.importorskip("nbformat")
@@ -38,6 +38,30 @@ def links(tmp_path):
 )
 def test_a_link_leads_to_a_page_or_a_listing_or_is_left_as_its_words(links, written, shown):
     assert links.in_markdown(written, "notebooks/04_autograd.ipynb") == shown
+
+
+TABLE = """<!-- figures: results medians -->
+|      | engine         | engine, compiled | PyTorch        | target |
+| ---- | -------------- | ---------------- | -------------- | ------ |
+| seed | 21.3 us (0.27) |                  | 82.5 us (1.05) | 0.50   |
+| mlp  | 124 us (0.56)  | 101 us (0.46)    | 224 us (1.01)  | 0.50   |
+<!-- end -->"""
+
+
+def test_a_table_of_benchmarks_gets_a_chart_of_its_own_numbers():
+    assert charts.ratios(TABLE.partition("\n")[2].removesuffix("\n<!-- end -->"))["engine"] == {
+        "seed": 0.27,
+        "mlp": 0.56,
+    }
+    shown = charts.charted(TABLE)
+    assert shown.endswith(TABLE) and "currentColor" in shown and "\n\n<!-- figures" in shown
+    assert "The engine: seed 0.27, mlp 0.56." in shown and "engine, compiled" in shown.partition("</svg>")[0]
+    assert charts.charted("no table") == "no table"
+
+
+def test_the_stored_benchmarks_have_charts():
+    page = pages.document("benchmarks/README.md", Links(set()))
+    assert page.count("<svg ") == 2
 
 
 def test_the_files_and_pictures_that_are_linked_are_known(links):

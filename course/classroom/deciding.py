@@ -243,7 +243,7 @@ def _serve() -> None:
     reply = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the course's own steps print is not a part of the verdict
     while data := _question():
-        if not forked.FORKS:
+        if sys.platform == "win32" or not forked.FORKS:
             _answer(reply, data)
             return
         child = os.fork()

@@ -4,6 +4,8 @@ What is forked has the first one's memory and nothing else: none of its files an
 first one has seen no submission and no oracle, runs none, and listens to a socket that has no name: nobody else can
 open it, as they could that of `multiprocessing`'s server. On Linux alone; elsewhere Python starts each.
 """
+# mypy: disable-error-code="attr-defined"
+# Read as for Windows, where nothing here is called, `os.fork` and its like are not there.
 
 import contextlib
 import gc

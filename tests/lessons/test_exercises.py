@@ -113,8 +113,8 @@ def what_is_expected_is_found_out_once():
     run, known = judge.expected, {}
 
     def expected(exercise, hidden=False):
-        if EXERCISES_BY_KEY.get(exercise.key) is not exercise:
-            return run(exercise, hidden)
+        if EXERCISES_BY_KEY.get(exercise.key) is not exercise or exercise.lesson == "17":
+            return run(exercise, hidden)  # what 17 sees of a device depends on what is alive at the moment
         if (exercise.key, hidden) not in known:
             known[exercise.key, hidden] = run(exercise, hidden)
         return known[exercise.key, hidden]

@@ -1037,14 +1037,14 @@ def answer_19_2_b(compiled, x, steps):
 
 @answers("19.3")
 def answer_19_3_a(x, most):
-    return x * engine.minimum(most / x.abs().max(), engine.tensor(1.0))
+    return x * (most / x.abs().max().clamp(min=most))
 
 
 @answers("19.3")
 def answer_19_3_b(x, most):
     largest = engine.maximum(x.max(), -x.min())
-    scale = engine.where(largest > most, most / largest, 1.0)
-    return scale * x
+    safe = engine.where(largest > most, largest, most)
+    return most / safe * x
 
 
 @answers("19.3")

@@ -19,6 +19,7 @@ LOCKS = {
     "hub": ("compile", "course", "teach", "hub"),
     "validate": ("validate",),
     "browser": ("browser",),
+    "lite": ("lite",),
     "bench": ("compile", "course", "teach", "site", "test", "bench"),
     "cuda12": ("compile", "course", "cuda12"),
     "cuda13": ("compile", "course", "cuda13"),

@@ -9,19 +9,19 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from course.base.environment import Problem
+from course.base.environment import Problem, prepare
 from course.base.files import write_atomically
 from course.base.locks import extras, lock_file
 from course.base.notebooks import INSTALLED, ROOT
 from course.learner import copies
 
 FOLDER = "lite"  # of the site
+ENVIRONMENT = ROOT / "build/lite-environment"
 EXTRA = "browser"  # of pyproject.toml: what lessons use there
 # What Pyodide has compiled, and what only that needs: micropip takes these from there, and everything else from us.
 PYODIDES = frozenset(
@@ -50,20 +50,21 @@ def make(target: Path, pyodide: Path | None = None) -> None:
     """Make the folder, with Pyodide in it where its distribution is given, packed or unpacked. Raises Problem."""
     if INSTALLED:
         raise Problem("The lessons for the browser are made in a clone of the course: so is the wheel that they fetch.")
+    python = prepare(ENVIRONMENT, "lite")
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
         for name, nb in copies.as_they_begin():
             write_atomically(work / "contents" / name, json.dumps(begun_with(nb), ensure_ascii=False) + "\n")
         wheels = work / "wheels"
-        run("hatchling", "build", "-t", "wheel", "-d", str(wheels), folder=ROOT)
-        run("pip", "download", *DOWNLOAD, "-d", str(wheels), "-r", str(locked(brought(), work)), folder=work)
+        run(python, "hatchling", "build", "-t", "wheel", "-d", str(wheels), folder=ROOT)
+        run(python, "pip", "download", *DOWNLOAD, "-d", str(wheels), "-r", str(locked(brought(), work)), folder=work)
         if pyodide:
             provide(pyodide, work / "static/pyodide")
         settings = json.dumps(settings_of(target, sorted(wheels.glob("*.whl"))), indent=1)
         write_atomically(work / "jupyter_lite_config.json", settings)
         write_atomically(work / "jupyter-lite.json", json.dumps(PAGE, indent=1))
         shutil.rmtree(target, ignore_errors=True)
-        run("jupyterlite_core", "build", folder=work)
+        run(python, "jupyterlite_core", "build", folder=work)
 
 
 def begun_with(nb: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +114,7 @@ def provide(pyodide: Path, folder: Path) -> None:
 
 def settings_of(target: Path, wheels: list[Path]) -> dict[str, Any]:
     """What JupyterLite's build is told."""
-    shared = Path(sys.prefix) / "share/jupyter/labextensions"
+    shared = ENVIRONMENT / "share/jupyter/labextensions"
     return {
         "LiteBuildConfig": {
             "contents": ["contents"],
@@ -128,10 +129,10 @@ def settings_of(target: Path, wheels: list[Path]) -> dict[str, Any]:
     }
 
 
-def run(module: str, *words: str, folder: Path) -> None:
-    """Run a program of this environment. Raises Problem with its own words."""
+def run(python: Path, module: str, *words: str, folder: Path) -> None:
+    """Run a program of an environment. Raises Problem with its own words."""
     done = subprocess.run(
-        [sys.executable, "-m", module, *words], cwd=folder, capture_output=True, encoding="utf-8", errors="replace"
+        [python, "-m", module, *words], cwd=folder, capture_output=True, encoding="utf-8", errors="replace"
     )
     if done.returncode:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])

@@ -127,7 +127,7 @@ def graph(view, figure):
     select = view.get_by_role("combobox")
     for place, look in enumerate(figure.looks):
         select.select_option(index=place)
-        assert view.locator(".panel h4").text_content() == look.title
+        assert view.locator(".panel h3").text_content() == look.title
         assert look.title in view.locator(".said").text_content()
     return view.locator(".said").text_content()
 

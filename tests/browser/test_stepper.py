@@ -217,12 +217,12 @@ def test_nothing_scrolls_but_the_picture_and_the_numbers_stay_in_sight(figure, r
     page.set_viewport_size({"width": 1024, "height": 768})
     rest(page)
     stepper.locator(".controls").evaluate("controls => controls.scrollIntoView()")
-    slider, numbers = (stepper.locator(part).bounding_box() for part in ("input[type=range]", ".panel h4"))
+    slider, numbers = (stepper.locator(part).bounding_box() for part in ("input[type=range]", ".panel h3"))
     assert numbers["y"] - slider["y"] < 200
     page.set_viewport_size({"width": 640, "height": 768})
     rest(page)
     stepper.locator(".controls").evaluate("controls => controls.scrollIntoView()")
-    slider, numbers = (stepper.locator(part).bounding_box() for part in ("input[type=range]", ".panel h4"))
+    slider, numbers = (stepper.locator(part).bounding_box() for part in ("input[type=range]", ".panel h3"))
     assert numbers["y"] - slider["y"] < 0.6 * 768
 
 

@@ -24,8 +24,8 @@ const PAGE = `
     .undertorch-graph .picture { max-height: 45vh; }
     .undertorch-graph .panel { flex-shrink: 1; }
   }
-  .undertorch-graph h4 { margin: 0 0 8px; font-size: 1.1em; font-weight: bold; }
-  .undertorch-graph h5 { margin: 8px 0 2px; font-size: 1em; font-weight: bold; }
+  .undertorch-graph h3 { margin: 0 0 8px; font-size: 1.1em; font-weight: bold; }
+  .undertorch-graph h4 { margin: 8px 0 2px; font-size: 1em; font-weight: bold; }
   .undertorch-graph .node.chosen > polygon, .undertorch-graph .node.chosen > path { stroke: #e8590c; stroke-width: 5; }
   .undertorch-graph .node.input > polygon, .undertorch-graph .node.input > path,
   .undertorch-graph .node.user > polygon, .undertorch-graph .node.user > path { stroke: #e8590c; stroke-width: 2.5;
@@ -39,7 +39,7 @@ const PAGE = `
   <label>Node <select></select></label>
   <fieldset aria-label="Shown in the picture"></fieldset>
 </div>
-<div class="views"><div class="picture"></div><div class="panel"></div></div>
+<div class="views"><div class="picture" tabindex="0" role="group" aria-label="The graph"></div><div class="panel"></div></div>
 <div class="said" role="status" aria-live="polite"></div>`;
 
 const NEAR = ["Made from", "Used by"];
@@ -102,14 +102,14 @@ function render({ model, el }) {
     const hadFocus = panel.contains(document.activeElement);
     select.selectedIndex = chosen;
     panel.replaceChildren();
-    add(panel, "h4", { textContent: node.title });
+    add(panel, "h3", { textContent: node.title });
     for (const [heading, content] of node.facts) {
-      add(panel, "h5", { textContent: heading });
+      add(panel, "h4", { textContent: heading });
       add(panel, "div", { textContent: content });
     }
     for (const heading of NEAR) {
       if (!node[heading].length) continue;
-      add(panel, "h5", { textContent: heading });
+      add(panel, "h4", { textContent: heading });
       for (const [k, name] of node[heading]) {
         const there = add(panel, k === null ? "div" : "button", { textContent: name });
         if (k === null) continue;

@@ -154,9 +154,9 @@ class BackwardStepper:
 
 def panel(step: Step, last: int) -> str:
     """A step as HTML."""
-    parts = [f"<h4>Step {step.number} of {last}: {html.escape(step.title)}</h4>"]
+    parts = [f"<h3>Step {step.number} of {last}: {html.escape(step.title)}</h3>"]
     for heading, lines in step.sections():
         content = "".join(f"<div>{html.escape(line)}</div>" for line in lines)
         kind = "words" if heading == "Rule" else "numbers"
-        parts.append(f"<h5>{html.escape(heading)}</h5><div class={kind}>{content}</div>")
+        parts.append(f"<h4>{html.escape(heading)}</h4><div class={kind}>{content}</div>")
     return "".join(parts)

@@ -25,8 +25,8 @@ const PAGE = `
     .undertorch-steps .picture { max-height: 45vh; }
     .undertorch-steps .panel { flex-basis: 100%; }
   }
-  .undertorch-steps h4 { margin: 0 0 8px; font-size: 1.1em; font-weight: bold; }
-  .undertorch-steps h5 { margin: 8px 0 2px; font-size: 1em; font-weight: bold; }
+  .undertorch-steps h3 { margin: 0 0 8px; font-size: 1.1em; font-weight: bold; }
+  .undertorch-steps h4 { margin: 8px 0 2px; font-size: 1em; font-weight: bold; }
   .undertorch-steps .numbers, .undertorch-steps .code { font-family: var(--jp-code-font-family, monospace); }
   .undertorch-steps .numbers > div { white-space: pre-wrap; overflow-wrap: anywhere; margin-bottom: 2px; }
   .undertorch-steps .code { margin: 0 0 10px; padding: 0; list-style: none; }
@@ -48,7 +48,7 @@ const PAGE = `
   <label class="switch"><input type="checkbox"> Predict</label>
 </div>
 <div class="views">
-  <div class="picture"></div>
+  <div class="picture" tabindex="0" role="group" aria-label="The graph"></div>
   <div>
     <ol class="code" aria-label="The code"></ol>
     <div class="ask" role="group" aria-label="Predict" hidden>

@@ -8,7 +8,7 @@ for needed in ("furo", "playwright", "axe_playwright_python"):
     pytest.importorskip(needed)
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-PAGES = "index", "notebooks/17_device_memory", "exercises/05_graph", "docs/engine"
+PAGES = "index", "notebooks/17_device_memory", "exercises/05_graph", "docs/engine", "benchmarks/README"
 MOVED = "notebooks/02_shapes", "notebooks/05_graph", "notebooks/06_leaves", "notebooks/09_dynamic_graphs"
 
 

@@ -22,6 +22,7 @@ USABLE = {
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
     '<th class="head"><p></p></th>': "<td></td>",  # a table without headings
     "<pre>": '<pre tabindex="0">',  # so that a keyboard scrolls a long line
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',  # and a wide table
 }
 
 

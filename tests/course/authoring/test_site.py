@@ -217,3 +217,21 @@ def test_no_link_is_dead(site):
     assert dead == []
     listings = [link for page in pages.values() for link in page.links if "files/engine/" in link and "#L-" in link]
     assert len(listings) > 100  # the lessons and the map of the engine quote it by line
+
+
+TERM = re.compile(r"\bcalled\s+(?:(?:a|an|the)\s+)?\*\*([a-z][a-z \-]*)\*\*")  # how the lessons introduce a word
+WANTED = {
+    "ablation", "all-reduce", "augmentation", "broadcasting", "collating", "elementwise", "graph break",
+    "hyperparameters", "in-place", "learning rate", "loss", "profile", "promotion", "rank", "recurrent",
+}  # fmt: skip  # which no recap has yet
+
+
+def test_words_that_lessons_introduce_are_in_the_glossary_and_no_others_are_left_out():
+    from course.base.notebooks import lesson_notebooks
+
+    found = lesson_notebooks()
+    glossary = recaps.pages(found, Links(set()))["glossary.md"].lower()
+    sources = [cell.source for path in found.values() for cell in nbformat.read(path, as_version=4).cells]
+    terms = {term for source in sources for term in TERM.findall(source)}
+    assert len(terms) > 30
+    assert {term for term in terms if not re.search(rf"\b{re.escape(term)}\b", glossary)} == WANTED

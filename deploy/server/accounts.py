@@ -85,12 +85,12 @@ def make(people: list[Person], passwords: dict[str, str], group: str) -> None:
 
 
 def slips(people: list[Person], passwords: dict[str, str], address: str) -> Path:
-    path = FOLDER / "state" / f"slips-{time.strftime('%Y-%m-%d-%H%M%S')}.html"
+    now = time.strftime("slips-%Y-%m-%d-%H%M%S-")  # two rosters may come in one second
+    path = Path(tempfile.mkstemp(".html", now, FOLDER / "state")[1])  # for root's eyes alone
     cut = [
         SLIP.format(name=html.escape(p.name), address=html.escape(address), id=p.id, password=passwords[p.id])
         for p in people
     ]
-    path.touch(0o600)
     path.write_text(SLIPS.format("".join(cut)), encoding="utf-8")
     return path
 

@@ -1,5 +1,6 @@
 """The contract that every exercise keeps: one is tested by being there."""
 
+import gc
 import json
 import linecache
 import re
@@ -113,15 +114,18 @@ def what_is_expected_is_found_out_once():
     run, known = judge.expected, {}
 
     def expected(exercise, hidden=False):
-        if EXERCISES_BY_KEY.get(exercise.key) is not exercise or exercise.lesson == "17":
-            return run(exercise, hidden)  # what 17 sees of a device depends on what is alive at the moment
+        if EXERCISES_BY_KEY.get(exercise.key) is not exercise or exercise.key in ("17.4", "17.5"):
+            return run(exercise, hidden)  # what these see of a device depends on what is alive at the moment
         if (exercise.key, hidden) not in known:
             known[exercise.key, hidden] = run(exercise, hidden)
         return known[exercise.key, hidden]
 
+    gc.collect()
+    gc.freeze()  # the checks of lesson 17 collect again and again, each time through all that other tests have left
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judge, "expected", expected)
         yield
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize("key", [key for lesson in exercises.lessons() for key in slips.table(lesson)])

@@ -233,5 +233,7 @@ def test_of_an_exercise_whose_ranks_are_threads_it_is_said_that_it_cannot_be_che
 
 def test_one_module_alone_asks_for_the_platform_of_browsers():
     modules = [path for folder in ("engine", "course", "undertorch") for path in (ROOT / folder).rglob("*.py")]
-    asking = [path.name for path in modules if re.search("sys.platform.*emscripten", path.read_text(encoding="utf-8"))]
+    asking = [
+        path.name for path in modules if re.search(r"sys\.platform.*emscripten", path.read_text(encoding="utf-8"))
+    ]
     assert asking == ["threads.py"]

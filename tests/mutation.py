@@ -1,9 +1,12 @@
-"""Break lines of the engine, one at a time, and see whether the tests notice it.  Run by hand, on a system that forks:
+"""Break lines of the engine or the course, one at a time, and see whether the tests notice it.
+
+Run by hand, on a system that forks:
 
     python tests/mutation.py --count 100 --seed 1 --paths engine/core engine/ops engine/surface
+    python tests/mutation.py --count 20 --paths course/judging --tests tests/course/judging/test_checks.py
 
-It works in copies of the checkout.  First the tests of the engine run on it as it is, for what each file takes and
-what fails anyway; then for each broken line the files that speak of what it is in, and after them the others, until one
+It works in copies of the checkout.  First the tests run on it as it is, for what each file takes and what fails anyway;
+then for each broken line the files that speak of what it is in, and after them the others, until one
 fails or is still running after three times what all of them take.  It ends with the share noticed, and what was not.
 
 (mutmut changes functions alone, and here most rules are rows outside of any; cosmic-ray runs one command, the whole
@@ -146,10 +149,11 @@ def listed(root, folder, end):
 OTHERS = re.compile(r"\bsubprocess\b|^\s*(?:from|import) course\b|thread_time", re.MULTILINE)
 
 
-def tests_of_the_engine(root):
-    """{file: text} of the tests that neither start processes nor are about the course."""
-    texts = {p: (root / p).read_text(encoding="utf-8") for p in listed(root, "tests", ".py")}
-    return {p: text for p, text in texts.items() if p.startswith("tests/engine/") and not OTHERS.search(text)}
+def tests_of(root, package):
+    """{file: text} of a package's tests; of the engine's those that neither start processes nor need the course."""
+    folders = {"engine": ["tests/engine"], "course": ["tests/course", "tests/lessons"]}[package]
+    texts = {p: (root / p).read_text(encoding="utf-8") for f in folders for p in listed(root, f, ".py")}
+    return {p: text for p, text in texts.items() if package == "course" or not OTHERS.search(text)}
 
 
 def ordered(mutant, texts, seconds):
@@ -266,14 +270,18 @@ def main(argv=None):
     parser.add_argument("--paths", nargs="+", default=["engine/core", "engine/ops", "engine/surface"])
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[1], help="another checkout")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--tests", nargs="+", help="files of tests, instead of all that are about the engine")
+    parser.add_argument("--tests", nargs="+", help="files of tests, instead of all of the package")
     parser.add_argument("--limit", type=float, help="seconds for a mutant, instead of 3 times a clean run")
     parser.add_argument("--out", type=Path, help="a file for the results, as JSON lines")
     options = parser.parse_args(argv)
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "CI": "true"}
     root = options.root.resolve()
-    texts = {p: t for p, t in tests_of_the_engine(root).items() if not options.tests or p in options.tests}
     chosen = drawn(options.paths, root, options.count, options.seed)
+    tests = {m.path.partition("/")[0]: {} for m in chosen}
+    for package in tests:
+        found = tests_of(root, package).items()
+        tests[package] = {p: t for p, t in found if not options.tests or p in options.tests}
+    texts = {p: t for found in tests.values() for p, t in found.items()}
     print(f"{len(chosen)} lines of {', '.join(options.paths)}; {len(texts)} files of tests", flush=True)
     results = []
     pool = ProcessPoolExecutor(options.workers, mp_context=get_context("spawn"), initializer=prepare)
@@ -283,7 +291,8 @@ def main(argv=None):
         print(f"unchanged, they take {sum(seconds.values()):.0f} s; {len(failed)} fail and are left out", flush=True)
         limit = options.limit or 3 * sum(seconds.values()) + 60
         deselected = [f"--deselect={name}" for name in failed]
-        jobs = [pool.submit(in_a_copy, root, one, m, ordered(m, texts, seconds), deselected, limit) for m in chosen]
+        order = [ordered(m, tests[m.path.partition("/")[0]], seconds) for m in chosen]
+        jobs = [pool.submit(in_a_copy, root, one, m, o, deselected, limit) for m, o in zip(chosen, order, strict=True)]
         for k, job in enumerate(jobs, 1):
             mutant, who, took = job.result()
             results.append((mutant, who))

@@ -40,7 +40,7 @@ def test_the_list_chooses_a_node_from_the_keyboard(figure):
     select.focus()
     select.press("ArrowDown")
     api.expect(chosen(explorer)).to_contain_text("AddBackward0")
-    api.expect(explorer.get_by_role("heading", level=4)).to_have_text("2 AddBackward0")
+    api.expect(explorer.get_by_role("heading", level=3)).to_have_text("2 AddBackward0")
     api.expect(explorer.get_by_role("status")).to_contain_text(
         "2 AddBackward0. Shape: scalar float32. Value: 8. Gradient: 16"
     )
@@ -50,22 +50,22 @@ def test_the_buttons_lead_to_the_neighbours_and_keep_the_focus(figure):
     page, explorer = figure
     explorer.get_by_role("combobox").select_option("2 AddBackward0")
     explorer.get_by_role("button", name="3 MulBackward0 (h)").press("Enter")
-    api.expect(explorer.get_by_role("heading", level=4)).to_have_text("3 MulBackward0 (h)")
+    api.expect(explorer.get_by_role("heading", level=3)).to_have_text("3 MulBackward0 (h)")
     api.expect(explorer.get_by_role("button", name="4 leaf w")).to_be_focused()
     page.keyboard.press("Enter")
-    api.expect(explorer.get_by_role("heading", level=4)).to_have_text("4 leaf w")
+    api.expect(explorer.get_by_role("heading", level=3)).to_have_text("4 leaf w")
     api.expect(explorer.get_by_role("status")).to_contain_text("Used by: 2 AddBackward0, 3 MulBackward0 (h)")
 
 
 def test_a_click_in_the_picture_chooses_a_node_and_marks_its_neighbours(figure, screenshot):
     page, explorer = figure
     explorer.locator(".node.n2").click()
-    api.expect(explorer.get_by_role("heading", level=4)).to_have_text("2 AddBackward0")
+    api.expect(explorer.get_by_role("heading", level=3)).to_have_text("2 AddBackward0")
     for part, count in ((".node.input", 2), (".node.user", 1), (".edge.marked", 2)):
         api.expect(explorer.locator(part)).to_have_count(count)
     screenshot(page, "graph_explorer", explorer)
     explorer.locator(".node.result").click()
-    api.expect(explorer.get_by_role("heading", level=4)).to_have_text("1 PowBackward0 (loss)")
+    api.expect(explorer.get_by_role("heading", level=3)).to_have_text("1 PowBackward0 (loss)")
 
 
 def test_each_switch_takes_its_layer_from_the_picture_and_gives_it_back(figure, screenshot):

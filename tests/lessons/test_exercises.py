@@ -115,13 +115,13 @@ def what_is_expected_is_found_out_once():
 
     def expected(exercise, hidden=False):
         if EXERCISES_BY_KEY.get(exercise.key) is not exercise or exercise.key in ("17.4", "17.5"):
-            return run(exercise, hidden)  # what these see of a device depends on what is alive at the moment
+            gc.collect()
+            gc.freeze()  # these collect again and again, each time through all that other tests have left
+            return run(exercise, hidden)  # what they see of a device depends on what is alive at the moment
         if (exercise.key, hidden) not in known:
             known[exercise.key, hidden] = run(exercise, hidden)
         return known[exercise.key, hidden]
 
-    gc.collect()
-    gc.freeze()  # the checks of lesson 17 collect again and again, each time through all that other tests have left
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judge, "expected", expected)
         yield

@@ -310,7 +310,7 @@ def test_the_sentences_of_pytorchs_message_are_in_it():
     quoted = (
         "Including non-PyTorch memory, this process",
         "If reserved but unallocated memory is large try setting",
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",
+        "_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",  # PYTORCH_, and PYTORCH_CUDA_ before that
     )
     told = " ".join(LESSON.replace("\n> ", " ").split())
     for sentence in quoted:

@@ -82,14 +82,30 @@ def test_what_is_blocked_for_the_seed_program_cannot_be_imported():
     assert done.returncode and "core/ and arrays/ ask for engine.ops" in done.stderr
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
-def test_no_function_of_the_core_is_longer_than_a_screen(path):
-    found = {
+def too_long(path, most):
+    """The functions of a file with more lines than so many."""
+    return {
         node.name: length
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef) and (length := node.end_lineno - node.lineno + 1) > 40
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := node.end_lineno - node.lineno + 1) > most
     }
-    assert not found
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
+def test_no_function_of_the_core_is_longer_than_a_screen(path):
+    assert not too_long(path, 40)
+
+
+def test_no_function_of_the_course_is_longer_than_sixty_lines():
+    assert not {str(path): found for path in (ROOT / "course").rglob("*.py") if (found := too_long(path, 60))}
+
+
+def test_no_module_of_the_course_is_longer_than_four_hundred_lines():
+    """What a lesson checks stands in one file, which may be longer."""
+    modules = [path for path in (ROOT / "course").rglob("*.py") if path.name != "checks.py"]
+    lengths = {str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in modules}
+    assert not {path: lines for path, lines in lengths.items() if lines > 400}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "engine").rglob("messages.py")), ids=lambda path: path.parent.name)

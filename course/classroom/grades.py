@@ -185,23 +185,14 @@ def _answers(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def report_of(course: Class, name: str) -> tuple[list[str], str]:
-    """The report of an assignment in a few sentences, and in Markdown."""
+    """Write the report on an assignment: a few sentences, and the whole of it in Markdown."""
     found, most = results(course, name)
     people = {result.person.id: result.person for result in found}
     points = [result.points for result in found if result.points is not None]
-    missing = [result.person for result in found if result.points is None]
     with course.gradebook() as book:
         late = _late(book, name)
         by_hand = sum(submission.needs_manual_grade for submission in book.assignment_submissions(name))
     alike, worked = copied(course, name)
-    states = collections.defaultdict[str, collections.Counter[str]](collections.Counter)
-    said = collections.defaultdict[str, collections.Counter[str]](collections.Counter)
-    for id in people:
-        path = course.path("autograded", id, name, f"{name}.ipynb")
-        for verdict in verdicts(path) if path.exists() else []:
-            states[verdict.key][verdict.state] += 1
-            if verdict.message:
-                said[verdict.key][verdict.message] += 1
 
     mean = f"{sum(points) / len(points):.1f} of {most:g} points on average" if points else "no points yet"
     summary = [f"{len(points)} of {len(found)} have been graded, {mean}."]
@@ -211,47 +202,56 @@ def report_of(course: Class, name: str) -> tuple[list[str], str]:
         summary.append(f"{by_hand} wait for points by hand: `jupyter lab` in the class's folder, Nbgrader, Formgrader.")
     if alike:
         summary.append(f"The same answers: {len(alike)} group{'s' if len(alike) > 1 else ''}; see the report.")
+    parts = [*_gone_wrong(course, name, people), *_the_same(people, alike, worked), *_everybody(people, found, late)]
+    return summary, "\n".join([f"# {name}", "", *summary, "", *parts])
 
-    lines = [f"# {name}", "", *summary, ""]
-    lines += [
-        "## What the class gets wrong",
-        "",
-        "| exercise | correct | not yet | not attempted |",
-        "|---|---|---|---|",
-    ]
+
+def _gone_wrong(course: Class, name: str, people: dict[str, Person]) -> Iterator[str]:
+    """Count how each exercise went, and what its check said most."""
+    states = collections.defaultdict[str, collections.Counter[str]](collections.Counter)
+    said = collections.defaultdict[str, collections.Counter[str]](collections.Counter)
+    for id in people:
+        path = course.path("autograded", id, name, f"{name}.ipynb")
+        for verdict in verdicts(path) if path.exists() else []:
+            states[verdict.key][verdict.state] += 1
+            if verdict.message:
+                said[verdict.key][verdict.message] += 1
+    yield from ("## What the class gets wrong", "")
+    yield from ("| exercise | correct | not yet | not attempted |", "|---|---|---|---|")
     for key, count in sorted(states.items()):
-        lines.append(f"| {key} | {count[CORRECT]} | {count[NOT_YET]} | {count[NOT_ATTEMPTED]} |")
+        yield f"| {key} | {count[CORRECT]} | {count[NOT_YET]} | {count[NOT_ATTEMPTED]} |"
     for key, messages in sorted(said.items()):
-        lines += ["", f"What the check of {key} said most:", ""]
-        lines += [f"- {count} x {_cell(message)}" for message, count in messages.most_common(3)]
-    lines += ["", "## The same answers", ""]
+        yield from ("", f"What the check of {key} said most:", "")
+        yield from (f"- {count} x {_cell(message)}" for message, count in messages.most_common(3))
+
+
+def _the_same(people: dict[str, Person], alike: list[Group], worked: dict[str, list[str]]) -> Iterator[str]:
+    """List who shares answers that few others have, and whose answer is the worked solution."""
+    yield from ("", "## The same answers", "")
     if alike:
-        lines += [
-            "Equal but for names, spaces, comments and docstrings. Left out are short answers, the blank cell, the",
-            "worked solution, and what more than a quarter of the class writes. Equal is not yet copied: ask.",
-            "",
-            "| who | in | of these to the letter |",
-            "|---|---|---|",
-        ]
+        yield "Equal but for names, spaces, comments and docstrings. Left out are short answers, the blank cell, the"
+        yield "worked solution, and what more than a quarter of the class writes. Equal is not yet copied: ask."
+        yield from ("", "| who | in | of these to the letter |", "|---|---|---|")
         for group in alike:
             who = ", ".join(_named(people, id) for id in group.people)
-            lines.append(f"| {who} | {_keys(group.exercises)} | {_keys(group.to_the_letter) or 'none'} |")
+            yield f"| {who} | {_keys(group.exercises)} | {_keys(group.to_the_letter) or 'none'} |"
     else:
-        lines.append("None that are longer than a line or two, and rare.")
+        yield "None that are longer than a line or two, and rare."
     if worked:
-        lines += ["", "The worked solution itself, which is public, but for names and comments:", ""]
+        yield from ("", "The worked solution itself, which is public, but for names and comments:", "")
         for cell_name, ids in sorted(worked.items()):
-            lines.append(f"- {_keys((cell_name,))}: {', '.join(_named(people, id) for id in ids)}")
-    delays = {id: (delay, cost) for id, delay, cost in late}
-    lines += ["", "## Everybody", "", "| | id | points | late |", "|---|---|---|---|"]
+            yield f"- {_keys((cell_name,))}: {', '.join(_named(people, id) for id in ids)}"
+
+
+def _everybody(people: dict[str, Person], found: list[Result], late: list[tuple[str, str, float]]) -> Iterator[str]:
+    """List each person with their points, and how late they were."""
+    delays = {id: f"{delay}, costs {cost:g}" for id, delay, cost in late}
+    yield from ("", "## Everybody", "", "| | id | points | late |", "|---|---|---|---|")
     for result in found:
         shown = "not graded" if result.points is None else f"{result.points:g}"
-        delay, cost = delays.get(result.person.id, ("", 0.0))
-        lines.append(
-            f"| {result.person.name} | {result.person.id} | {shown} | {f'{delay}, costs {cost:g}' if delay else ''} |"
-        )
-    lines += ["", f"Nothing from: {', '.join(_named(people, p.id) for p in missing) or 'nobody is missing'}.", ""]
-    return summary, "\n".join(lines)
+        yield f"| {result.person.name} | {result.person.id} | {shown} | {delays.get(result.person.id, '')} |"
+    missing = ", ".join(_named(people, result.person.id) for result in found if result.points is None)
+    yield from ("", f"Nothing from: {missing or 'nobody is missing'}.", "")
 
 
 def _late(book: "Gradebook", name: str) -> list[tuple[str, str, float]]:

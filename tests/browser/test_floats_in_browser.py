@@ -3,7 +3,7 @@
 import pytest
 
 from course.figures import FloatExplorer
-from course.figures.floats.figure import number, stored
+from course.figures.floats.model import number, stored
 
 api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("anywidget")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from course.figures import FloatExplorer
-from course.figures.floats.figure import (
+from course.figures.floats.model import (
     FORMATS,
     TYPED,
     Stored,

@@ -7,7 +7,7 @@ import sys
 if sys.version_info < (3, 11):
 
     def starts(command):
-        """Whether there is such a Python: a file of that name may be a shim that only says it is not installed."""
+        """Tell whether this Python starts: a file of that name may be a shim that only says it is not installed."""
         try:
             process = subprocess.Popen(command + ["-c", ""], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         except OSError:

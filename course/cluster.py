@@ -57,7 +57,7 @@ def start(n: int = 4) -> Any:
 
 
 def install() -> str:
-    """The command that adds what is missing."""
+    """Return the command that adds what is missing."""
     return f'"{sys.executable}" -m pip install --require-hashes -r requirements/machines.txt'
 
 

@@ -11,7 +11,7 @@ MIB = 1024**2
 
 
 def saved_by(result: engine.Tensor) -> Iterator[engine.Tensor]:
-    """The tensors that the nodes behind a result keep, some of them more than once."""
+    """Yield the tensors that the nodes behind a result keep, some of them more than once."""
     seen, waiting = set(), [result.grad_fn]
     while waiting:
         node = waiting.pop()
@@ -24,7 +24,7 @@ def saved_by(result: engine.Tensor) -> Iterator[engine.Tensor]:
 
 
 def kept(result: engine.Tensor, besides: Iterable[engine.Tensor] = ()) -> float:
-    """How many MiB the notes behind a result keep alive, besides tensors that are there in any case.
+    """Measure how many MiB the notes behind a result keep alive, not counting tensors that live in any case.
 
     What two nodes keep together is counted once.
     """
@@ -34,7 +34,7 @@ def kept(result: engine.Tensor, besides: Iterable[engine.Tensor] = ()) -> float:
 
 
 def highest_mark(work: Callable[[], Any]) -> float:
-    """The most memory that Python and NumPy take at one time while some work is done, in MiB."""
+    """Measure the most memory that Python and NumPy hold at any moment during some work, in MiB."""
     tracemalloc.start()
     try:
         work()
@@ -44,7 +44,7 @@ def highest_mark(work: Callable[[], Any]) -> float:
 
 
 def shortest(work: Callable[[], Any], times: int = 5) -> float:
-    """The shortest time that some work takes, of several, in milliseconds."""
+    """Measure the shortest time that some work takes in several runs, in milliseconds."""
     taken = []
     for _ in range(times):
         start = time.perf_counter()

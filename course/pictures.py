@@ -15,7 +15,7 @@ LEAST = 0.92  # how far a picture is made smaller in a narrow window: letters of
 
 
 def picture(image: bytes, words: str, width: int | None = None) -> dict[str, str]:
-    """The output bundle of a PNG or an SVG (as UTF-8) with a description; a figure's widget view may join it."""
+    """Bundle a PNG or an SVG (as UTF-8) with its description, as an output; a figure's widget view may be added."""
     kind = "png" if image.startswith(b"\x89PNG") else "svg+xml"
     data = base64.b64encode(image).decode("ascii")
     size = f' width="{width}"' if width else ""

@@ -70,7 +70,7 @@ class Job(NamedTuple):
 
 
 def jobs(root: Path = ROOT, lessons: list[str] | None = None) -> list[Job]:
-    """Every notebook to make, or those of the lessons given by number (`5`, `05`) or by name (`graph`, `05_graph`)."""
+    """List all notebooks to make, or those of the lessons given by number (`5`, `05`) or name (`graph`, `05_graph`)."""
     folders = lesson_folders(root)
     found = [Job(root, folder / target.source, target) for target in TARGETS for folder in folders]
     found = [job for job in found if job.source.is_file()]
@@ -93,7 +93,7 @@ def _is_lesson(lesson: str, wanted: str) -> bool:
 
 
 def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
-    """The notebook that a text describes, without outputs, and the line at which each cell begins."""
+    """Read the notebook that a text describes, without outputs, and the line at which each cell begins."""
     try:
         nb = myst_to_notebook(path.read_text(encoding="utf-8"), add_source_map=True)
     except (MystMetadataParsingError, UnicodeDecodeError) as error:
@@ -119,7 +119,7 @@ def _id(*parts: str) -> str:
 
 
 def write_source(nb: NotebookNode) -> str:
-    """The text of a notebook as Jupytext writes it when someone saves in JupyterLab (see jupytext.toml)."""
+    """Write the text of a notebook as Jupytext does when someone saves it in JupyterLab (see jupytext.toml)."""
     settings = tomllib.loads((ROOT / PAIRS).read_text(encoding="utf-8"))
     nb = nbformat.from_dict(nb)
     nb.metadata.jupytext = {key: settings[key] for key in ("notebook_metadata_filter", "cell_metadata_filter")}
@@ -127,7 +127,7 @@ def write_source(nb: NotebookNode) -> str:
 
 
 def skeleton(job: Job) -> NotebookNode:
-    """What the text alone decides of a notebook: everything but the outputs."""
+    """Return what a notebook has from its text alone: everything but the outputs."""
     nb, lines = read_source(job.source)
     for cell, line in zip(nb.cells, lines, strict=True):
         try:
@@ -152,7 +152,7 @@ def whole(points: float) -> float:
 
 
 def _written(job: Job) -> list[NotebookNode]:
-    """The questions to be answered in words, with the full samples; nbgrader has them marked by hand."""
+    """Return the questions to be answered in words, with the full samples; they are marked by hand in nbgrader."""
     made = []
     for name, text, question in rubrics.cells(job.name[:2], job.root):
         cell = new_markdown_cell(text, id=_id(job.name, WRITTEN, name), metadata={"tags": [WRITTEN]})
@@ -166,7 +166,7 @@ def _written(job: Job) -> list[NotebookNode]:
 
 
 def _navigation(job: Job) -> str:
-    """The links at the top of a lesson: to the one before, the contents, the next, and the exercises."""
+    """Write the links at the top of a lesson: to the previous one, the contents, the next, and the exercises."""
     lessons = lesson_folders(job.root)
     place = lessons.index(job.source.parent)
     links = [f"**Previous:** {_link(lessons[place - 1])}"] if place else []
@@ -200,7 +200,7 @@ def _add_grading(cell: NotebookNode) -> None:
 
 
 def _blank(job: Job, nb: NotebookNode) -> NotebookNode:
-    """What nbgrader releases: solutions and hidden tests taken out, what is not to be edited locked."""
+    """Return the notebook as nbgrader releases it: without solutions and hidden tests, with the rest locked."""
     try:
         from nbgrader import preprocessors
     except ModuleNotFoundError:
@@ -220,7 +220,7 @@ def _blank(job: Job, nb: NotebookNode) -> NotebookNode:
 
 
 def build(job: Job) -> NotebookNode:
-    """The finished notebook, executed unless it is a blank one; nothing is written."""
+    """Return the finished notebook, executed unless it is a blank one; nothing is written."""
     nb = skeleton(job)
     if not job.target.blank:
         try:
@@ -315,7 +315,7 @@ def _shown(cell: NotebookNode) -> str:
 
 
 def paired(root: Path = ROOT) -> str:
-    """What jupytext.toml should be: a row for each notebook that is written back to its text when it is saved."""
+    """Return what jupytext.toml should say: a row for each notebook whose text is updated when it is saved."""
     rows = [
         f'  "{job.target.folder}/{job.name}/ipynb,{job.named(job.source.with_suffix(""))}/md:myst",\n'
         for job in jobs(root)

@@ -13,7 +13,7 @@ from course.kernel.outputs import PICTURE
 
 
 def differences(job: Job, execute: bool = False) -> list[str]:
-    """What is out of step between a text and its notebook, one line each; with `execute`, in the outputs too."""
+    """List what is out of step between a text and its notebook, one line each; with `execute`, outputs too."""
     if not job.notebook.is_file():
         return [f"{job.named(job.notebook)} has not been built from {job.named(job.source)}"]
     try:
@@ -51,7 +51,7 @@ def _output_problem(job: Job, is_: NotebookNode, should: NotebookNode | None) ->
 
 
 def _comparable(cell: NotebookNode) -> list[NotebookNode]:
-    """The outputs but for the pixels, which depend on the fonts and libraries that a machine has."""
+    """Return the outputs without the pixels, which depend on a machine's fonts and libraries."""
     outputs = [nbformat.from_dict(output) for output in cell.outputs]
     for output in outputs:
         for mime, data in output.get("data", {}).items():
@@ -68,12 +68,12 @@ def orphans(root: Path = ROOT) -> list[str]:
 
 
 def not_canonical(source: Path) -> bool:
-    """Whether saving from JupyterLab would change more of the text than what was edited."""
+    """Tell whether saving in JupyterLab would change more of the text than was edited."""
     return write_source(read_source(source)[0]) != source.read_text(encoding="utf-8")
 
 
 def unwritten(lessons: Iterable[Path], root: Path = ROOT) -> list[str]:
-    """The lessons in which words of the template still wait for their author, one line each."""
+    """List the lessons in which words of the template are still waiting for their author, one line each."""
     found = []
     for lesson in lessons:
         files = sorted(path for path in lesson.iterdir() if path.suffix in (".md", ".py"))

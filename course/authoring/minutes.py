@@ -24,7 +24,7 @@ MOVED = re.compile(r"\b(?:\w+(?:Explorer|Timeline|Stepper)|LeafBoard|LiveCurves)
 
 
 def parts(path: Path) -> Iterator[tuple[str, float]]:
-    """Each part of a notebook by its heading, and its minutes; the first is what stands before the first `##`."""
+    """Yield each part of a notebook by its heading, with its minutes; first comes what precedes the first `##`."""
     import nbformat
 
     name, minutes = "Opening", 0.0

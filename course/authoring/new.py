@@ -70,5 +70,5 @@ def begin(name: str, root: Path = HOME) -> dict[str, str]:
 
 
 def _in_use(folder: Path) -> bool:
-    """Whether it holds more than what Python has left of a lesson that was taken out."""
+    """Tell whether the folder holds more than what Python leaves behind of a lesson that was taken out."""
     return any(path.name != "__pycache__" for path in folder.iterdir())

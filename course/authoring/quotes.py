@@ -17,7 +17,7 @@ QUOTE = re.compile(r"\((\.\./engine/[\w/]+\.py)(?:#L\d+)?\)([^\n()]{0,40}:\n\n``
 
 
 def with_lines(text: str, root: Path) -> str:
-    """The text, its links with the line of what is quoted.  ValueError where the engine has no such lines."""
+    """Return the text, its links pointing to the lines quoted.  ValueError where the engine has no such lines."""
 
     def found(quote: re.Match[str]) -> str:
         return f"({quote[1]}#L{line_of(quote[3], root / quote[1].removeprefix('../'))}){quote[2]}{quote[3]}"
@@ -26,7 +26,7 @@ def with_lines(text: str, root: Path) -> str:
 
 
 def line_of(quoted: str, path: Path) -> int:
-    """Where in a file these lines are, which may stand further in there.  ValueError where they are not."""
+    """Find these lines in a file, whatever their indentation there.  ValueError where they are missing."""
     wanted = quoted.split("\n")
     lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else []
     for first in range(len(lines) - len(wanted) + 1):

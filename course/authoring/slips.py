@@ -58,7 +58,7 @@ class Slip(NamedTuple):
 
 
 def slips(source: str) -> Iterator[Slip]:
-    """Each slip in a piece of code once; what comes out the same as before is among them."""
+    """Yield each slip in a piece of code once, those that change nothing among them."""
     tree = ast.parse(source)
     seen = {ast.unparse(tree)}
     for place, node in enumerate(ast.walk(tree)):
@@ -77,7 +77,7 @@ def slips(source: str) -> Iterator[Slip]:
 
 
 def changes(node: Any) -> Iterator[tuple]:
-    """The slips that can be made at a node: what it is, a function that changes the node, its other arguments."""
+    """Yield the slips that can be made at a node: what it is, a function that makes it, its other arguments."""
     kind = type(node)
     if kind in (ast.BinOp, ast.AugAssign) and type(node.op) in SWAPPED_OPERATORS:
         other, says = SWAPPED_OPERATORS[type(node.op)]
@@ -164,7 +164,7 @@ def in_blocks(field: str, block: list[ast.stmt]) -> Iterator[tuple]:
 
 
 def other_names(function: ast.FunctionDef) -> Iterator[tuple]:
-    """Each use of an argument, with another argument in its place."""
+    """Yield each use of an argument with another argument in its place."""
     names = [argument.arg for argument in function.args.args]
     for number, part in enumerate(uses(function)):
         for other in names:
@@ -176,7 +176,7 @@ def other_names(function: ast.FunctionDef) -> Iterator[tuple]:
 
 
 def become(node: Any, field: str, then: int | str = "") -> None:
-    """A node turns into a part of its own: its field, or of that a field or an item."""
+    """Turn a node into a part of its own: a field, or a field or an item of that."""
     part = getattr(node, field)
     part = part[then] if isinstance(then, int) else getattr(part, then) if then else part
     node.__class__ = part.__class__
@@ -248,7 +248,7 @@ def line_left_out(line: ast.stmt) -> str:
 
 
 def made(key: str) -> dict[str, list[str]]:
-    """The row of an exercise: each slip is tried, but for those that never end, or that change nothing."""
+    """Make the row of an exercise: try each slip, leaving out those that never end or change nothing."""
     exercise = find(key)
     source = re.sub(r" *### (?:BEGIN|END) SOLUTION\n?", "", cell(key, "solutions") or "")
     asked = asked_of(key)
@@ -274,7 +274,7 @@ def made(key: str) -> dict[str, list[str]]:
 
 
 def asked_of(key: str) -> str:
-    """The expression that the exercise's check is about."""
+    """Return the expression that the exercise's check is about."""
     for found in _cells(key):
         if match := re.search(rf'^check\("{re.escape(key)}", (.+)\)$', "".join(found["source"]), re.MULTILINE):
             return match[1]
@@ -282,7 +282,7 @@ def asked_of(key: str) -> str:
 
 
 def _before(key: str) -> dict[str, Any]:
-    """The names that the exercise's notebook has above the answer."""
+    """Return the names that the exercise's notebook defines above the answer."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for found in _cells(key):
         if found["metadata"].get("exercise") == key:

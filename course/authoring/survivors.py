@@ -94,7 +94,7 @@ MODELS = {
 
 
 def mutants(answer: Callable) -> Iterator[tuple[str, Callable, _Applied]]:
-    """The right answer with a mistake built in: what the mistake is, the function, and whether it met its like."""
+    """Yield the right answer with one mistake: what it is, the function, and whether it met its like."""
     for says, change in NUMBERS.items():
         one = _Applied(change)
         yield says, functools.partial(lambda one, *given: answer(*map(one.to, given)), one), one
@@ -131,7 +131,7 @@ def _the_first(first: list[Any], answer: Callable, *given: Any) -> Any:
 
 
 def survivors(exercise: Exercise, hidden: bool = False) -> list[str]:
-    """The mistakes that the steps of an exercise accept."""
+    """Find the mistakes that the steps of an exercise accept."""
     if not callable(exercise.answer) or isinstance(exercise.answer, type):
         return []
     found = []

@@ -121,7 +121,7 @@ class Probe(NamedTuple):
 
 
 def probe(folder: Path) -> Probe | None:
-    """The Python in `folder`, asked by starting it; None where it does not start or belongs to another folder."""
+    """Ask the Python in `folder` by starting it; None where it does not start or belongs to another folder."""
     python = python_in(folder)
     question = "import sys; print(sys.version_info[0], sys.version_info[1]); print(sys.prefix)"
     try:
@@ -144,7 +144,7 @@ def usable(folder: Path) -> bool:
 
 
 def prepare(folder: Path, lock: str) -> Path:
-    """The Python of the environment in `folder`, after making, repairing or updating it where it has to be."""
+    """Return the Python of the environment in `folder`, made, repaired or updated where necessary."""
     whole = usable(folder)
     if not whole and (problem := obstacle(folder)):
         raise problem
@@ -188,7 +188,7 @@ def obstacle(folder: Path) -> Problem | None:
 
 
 def existing(folder: Path) -> Path:
-    """The folder itself, or the nearest above it that is there."""
+    """Return the folder itself, or its nearest ancestor that exists."""
     return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
@@ -223,7 +223,7 @@ def _try_to_hold(descriptor: int) -> bool:
 
 
 def make(folder: Path) -> None:
-    """An empty environment in `folder`, in place of what was left there of one. Raises Problem."""
+    """Make an empty environment in `folder`, replacing whatever was left there. Raises Problem."""
     left = [path for path in folder.iterdir() if path.name != GUARD]
     if left:
         say(f"The environment in {folder} is not whole: making it anew.")
@@ -309,7 +309,7 @@ def _make_importable(found: Probe) -> None:
 
 
 def explain(folder: Path) -> Problem:
-    """The Problem that a failed installation's log tells of."""
+    """Turn a failed installation's log into a Problem."""
     log = folder / LOG
     told = installer.meaning(log.read_text(encoding="utf-8", errors="replace")).format(
         mb=TEST_MB[1], variable=FOLDER_VARIABLE, folder=folder, python=f"{sys.version_info[0]}.{sys.version_info[1]}"

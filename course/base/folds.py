@@ -53,7 +53,7 @@ def _answers(before: "Sequence[NotebookNode]") -> bool:
 
 
 def folded(source: str, summary: str = SUMMARY) -> str:
-    """A text with what it begins with folded away."""
+    """Fold away the beginning of a text."""
     if ANSWERED in source:
         said, _, rest = source.partition(ANSWERED)
         rest = ANSWERED + rest
@@ -77,5 +77,5 @@ def _first(source: str) -> tuple[str, str]:
 
 
 def unfolded(source: str) -> str:
-    """The text as it was written."""
+    """Return the text as it was written."""
     return _FOLDED.sub(r"\1", source)

@@ -27,7 +27,7 @@ LOCKS = {
 
 
 def missing(lock: str) -> list[str]:
-    """The requirements behind a lock that the running Python's environment does not meet."""
+    """Return the requirements behind a lock that the running Python's environment does not meet."""
     try:
         from packaging.requirements import Requirement
     except ImportError:
@@ -50,7 +50,7 @@ def requirements(lock: str) -> list[str]:
 
 
 def extras() -> dict[str, list[str]]:
-    """The extras of pyproject.toml, by name."""
+    """Return the extras of pyproject.toml, by name."""
     return dict(project()["optional-dependencies"])
 
 
@@ -59,7 +59,7 @@ def project() -> dict[str, Any]:
 
 
 def installed_version(distribution: str) -> str | None:
-    """The version of an installed distribution, or None."""
+    """Return the version of an installed distribution, or None."""
     try:
         # None, against its annotation, where an installation that was killed left no metadata.
         return importlib.metadata.version(distribution) or None

@@ -27,22 +27,22 @@ COMMAND = os.environ.setdefault("UNDERTORCH_COMMAND", typed())  # the environmen
 
 
 def joined(source: Any) -> str:
-    """A text that a notebook's file may hold as a list of lines."""
+    """Return as one string a text that a notebook's file may hold as a list of lines."""
     return "".join(source) if isinstance(source, list) else str(source)
 
 
 def lesson_folders(root: Path = HOME) -> list[Path]:
-    """The lessons' folders, in order: everything of a lesson stands there."""
+    """Return the lessons' folders in order: everything of a lesson stands in its own."""
     return sorted({path.parent for path in (root / "course/lessons").glob("*/*.md")})
 
 
 def lesson_file(lesson: str, name: str, root: Path = HOME) -> Path:
-    """A file of the lesson of this number, which need not exist."""
+    """Return the path of a file of the lesson with this number; the file need not exist."""
     return next((root / "course/lessons").glob(f"{lesson}_*"), root / "course/lessons" / lesson) / name
 
 
 def lesson_notebooks() -> dict[str, Path]:
-    """The lessons' notebooks by number."""
+    """Return the lessons' notebooks by number."""
     return {path.name[:2]: path for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))}
 
 
@@ -106,7 +106,7 @@ def validate_command(root: Path = ROOT) -> list[str]:
 
 
 def with_workers(root: Path = HOME) -> list[str]:
-    """The notebooks whose cells start other processes, by MPI."""
+    """Return the notebooks whose cells start other processes with MPI."""
     texts = (root / "course/lessons").glob("*/lesson.md")
     return [f"notebooks/{text.parent.name}.ipynb" for text in texts if "\n%%px" in text.read_text(encoding="utf-8")]
 
@@ -117,7 +117,7 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THRE
 
 
 def kernel_environment(root: Path = ROOT) -> dict[str, str]:
-    """The environment in which a notebook prints the same on every machine, and `import engine` finds this engine."""
+    """Return an environment in which notebooks print the same everywhere, and import this very engine."""
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
     return (
         ONE_THREAD

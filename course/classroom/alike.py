@@ -19,7 +19,7 @@ class Group(NamedTuple):
 
 
 def form(source: str) -> str | None:
-    """What is left of code without names of its own, comments, docstrings and annotations; None where it is too short.
+    """Return what is left of code without its own names, comments, docstrings and annotations; None for short code.
 
     Of a function that is defined twice the last one is left. Code that does not parse has no form.
     """
@@ -54,7 +54,7 @@ def _is_text(part: ast.stmt) -> bool:
 
 
 def _dumped(tree: ast.Module) -> str:
-    """The tree as text, in which each name that the code binds is a number, by its first place."""
+    """Dump the tree as text in which each name that the code binds is a number, in order of appearance."""
     own = {name for part in ast.walk(tree) for name in _bound(part)} - set(dir(builtins))
     numbers: dict[str, str] = {}
     for part in ast.walk(tree):
@@ -78,7 +78,7 @@ def _bound(part: ast.AST) -> list[str]:
 
 
 def groups(answers: Mapping[str, Mapping[str, str]], known: Mapping[str, list[str]]) -> list[Group]:
-    """Who shares answers, most exercises first.
+    """Find people who share answers, most exercises first.
 
     `answers`: for each exercise what each person wrote; `known`: what nobody has copied from another, the blank cell
     and the worked solution. What more than a quarter of those who answered wrote is set aside.

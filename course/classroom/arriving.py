@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """What the name of a file says of who sent it."""
+    """The sender of a file, as far as its name tells."""
 
     platform: str  # "moodle", "canvas", or ""
     name: str
@@ -53,7 +53,7 @@ class Sender(NamedTuple):
 
 
 def sender(path: str) -> Sender:
-    """Who sent a file, by Moodle's and Canvas' names for it."""
+    """Read from a file's name who sent it, as Moodle and Canvas name files."""
     parts = PurePosixPath(path).parts
     copy = COPY.search(parts[-1])
     again = int(copy[1]) if copy else 0
@@ -69,7 +69,7 @@ def sender(path: str) -> Sender:
 
 
 def pieces(path: Path) -> tuple[list[Piece], list[tuple[str, str]]]:
-    """The files in an archive or a folder, or the one file; and the names of those that cannot be read, and why.
+    """Return the files in an archive or a folder, or the one file; and the names of unreadable ones, with reasons.
 
     Raises Problem where there is none, or where an archive is dangerous as a whole.
     """
@@ -157,7 +157,7 @@ def _danger(entry: zipfile.ZipInfo) -> str:
 
 
 def _time(entry: zipfile.ZipInfo) -> datetime.datetime | None:
-    """When a file of an archive was changed: exactly where that stands there, else by this computer's clock."""
+    """Return when an archive's file was changed: exactly where the archive says so, else by this computer's clock."""
     extra = entry.extra
     while len(extra) >= 4:
         kind, size = struct.unpack("<HH", extra[:4])
@@ -172,6 +172,6 @@ def _time(entry: zipfile.ZipInfo) -> datetime.datetime | None:
 
 
 def are_of_the_download(found: list[Piece]) -> bool:
-    """Whether the times in an archive tell when it was made, and not when each file was sent: they are all one."""
+    """Tell whether the times in an archive are all one: that of the download, not of each file's sending."""
     times = [piece.at for piece in found if piece.at]
     return len({sender(piece.name).label for piece in found}) > 1 and bool(times) and max(times) - min(times) < CLOSE

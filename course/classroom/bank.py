@@ -34,7 +34,7 @@ def read(file: Path) -> dict[str, dict[str, str]]:
 
 
 def applied(course: Class, name: str, notebook: bytes) -> bytes:
-    """A notebook of solutions with the class's own numbers; what is not in the bank yet is made by the class's seed.
+    """Put the class's own numbers into a notebook of solutions; the class's seed makes what the bank lacks.
 
     Who teaches may change a text and an answer in the bank, before anybody has handed in: they are sealed anew.
     """
@@ -61,13 +61,13 @@ def applied(course: Class, name: str, notebook: bytes) -> bytes:
 
 
 def published(check: str) -> tuple[str, str] | None:
-    """The exercise of a sealed cell of checks, and how the course itself has the cell; None where nothing is sealed."""
+    """Return the exercise of a sealed cell of checks, and the course's own version of the cell; None if unsealed."""
     match = SEALED.search(check)
     return (match["key"], check.replace(match["seal"], "")) if match else None
 
 
 def _answered(source: str, answer: Any) -> str:
-    """The cell of a worked solution with another answer between its marks."""
+    """Put another answer between the marks of a worked solution."""
     inside = _python(answer)
     if isinstance(answer, tuple):  # the parentheses stand outside of the marks
         inside = "\n".join(f"{_python(part)}," for part in answer)
@@ -81,12 +81,12 @@ def _answered(source: str, answer: Any) -> str:
 
 
 def _python(value: Any) -> str:
-    """A value as Python, the same each time: a set has no order of its own."""
+    """Write a value as Python, the same each time: a set has no order of its own."""
     return f"{{{', '.join(map(repr, sorted(value)))}}}" if isinstance(value, set) else repr(value)
 
 
 def answer_of(file: Path, key: str) -> str:
-    """The class's own answer to an exercise, as Python. Raises Problem."""
+    """Return the class's own answer to an exercise, as Python. Raises Problem."""
     found = read(file)
     if key not in found:
         raise Problem(

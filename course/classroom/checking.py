@@ -83,7 +83,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 
 def judged(path: Path, seconds: float = SECONDS, only: list[str] | None = None) -> tuple[str, list[str], list[Judged]]:
-    """The notebook's name in the course, what is to be said of the file, and its exercises. Raises Problem."""
+    """Return the notebook's name in the course, what to say of the file, and its exercises. Raises Problem."""
     from course.classroom import deciding, grading, handed_in
 
     start = time.monotonic()
@@ -129,7 +129,7 @@ def judged(path: Path, seconds: float = SECONDS, only: list[str] | None = None) 
 
 
 def _assignment(name: str) -> list[tuple[_Cell, float | None]]:
-    """The cells that nbgrader knows, blank, their checks with hidden tests; and what each is worth."""
+    """Return the cells that nbgrader knows, blank, their checks with hidden tests; and what each is worth."""
     import nbformat
 
     nb = nbformat.read(ROOT / "solutions" / f"{name}.ipynb", as_version=4)

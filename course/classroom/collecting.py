@@ -51,7 +51,7 @@ class Names:
         self.by_number = {person.lms_user_id: person.id for person in self.people.values() if person.lms_user_id}
 
     def of(self, who: Sender) -> set[str]:
-        """The ids that a sender may have."""
+        """Return the ids that a sender may have."""
         for label in (who.label, who.name):
             if self.told.get(label) in self.people:
                 return {self.told[label]}
@@ -136,7 +136,7 @@ def _recognised(
     at: datetime.datetime | None,
     unknown_times: bool,
 ) -> tuple[Notebook | None, str]:
-    """The notebook that a file is, and what is to be said of it."""
+    """Recognise a file as a notebook of an assignment, and return it with what to say of it."""
     who = sender(piece.name)
     if not NOTEBOOK.fullmatch(piece.name):
         return None, "no notebook, so that nothing in it is graded."
@@ -167,7 +167,7 @@ def _recognised(
 
 
 def _read(data: bytes) -> tuple[bool, set[str]]:
-    """Whether a notebook is whole, and the names of nbgrader's cells in it."""
+    """Return whether a notebook is whole, and the names of nbgrader's cells in it."""
     from course.classroom import handed_in
 
     names = set[str]()
@@ -220,7 +220,7 @@ def _put(course: Class, sent: Notebook, notes: list[str]) -> str:
 
 
 def _of_two(arrived: list[Notebook]) -> list[str]:
-    """Who has sent more than one notebook with answers at once."""
+    """Name those who sent more than one notebook with answers at once."""
     from course.classroom import handed_in
 
     answers = collections.defaultdict[tuple[str, str], dict[str, list[str]]](dict)
@@ -236,7 +236,7 @@ def _of_two(arrived: list[Notebook]) -> list[str]:
 
 
 def _work(notebook: bytes) -> int:
-    """How a notebook ranks beside another one of the same person's, whichever is newer."""
+    """Rank a notebook against another one by the same person, whichever is newer."""
     from course.classroom import handed_in
 
     return handed_in.done(handed_in.read_notebook(notebook)).rank
@@ -284,7 +284,7 @@ def _remember(course: Class, sent: Notebook, who: dict[str, str]) -> None:
 
 
 def _keep(course: Class, path: Path, found: list[Piece]) -> None:
-    """What was given, as it came, once."""
+    """Keep what was given, as it came, once."""
     if path.is_dir():
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -301,7 +301,7 @@ def _keep(course: Class, path: Path, found: list[Piece]) -> None:
 
 
 def _times(path: Path) -> dict[str, datetime.datetime]:
-    """When each participant handed in, by Moodle's grading worksheet. Raises Problem."""
+    """Read from Moodle's grading worksheet when each participant handed in. Raises Problem."""
     table = read(path)
     if table.column("identifier") is None or table.column("last modified (submission)") is None:
         raise Problem(f"{path.name} is no grading worksheet of Moodle in English: it has no column Identifier.")

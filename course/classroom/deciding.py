@@ -64,7 +64,7 @@ class Check(NamedTuple):
 
 
 def decided(check: Check) -> dict[str, Any]:
-    """The verdict and what was printed. Raises NotChecked."""
+    """Return the verdict and what was printed. Raises NotChecked."""
     exercise, above = _asked(check.key, check.own), list(check.above)
     alone = [*_released(exercise.lesson, of_nobody=True), *check.answer]
     verdict = {"state": NOT_ATTEMPTED} if _is_blank(check) else _passed(exercise, check, alone, exercise.seconds)
@@ -81,7 +81,7 @@ def decided(check: Check) -> dict[str, Any]:
 
 
 def _asked(key: str, own: str) -> Exercise:
-    """The exercise; with a class's own answer, of which the rows of the course's say nothing."""
+    """Return the exercise; with a class's own answer, whose mistakes the course's rows do not describe."""
     exercise = find(key)
     return exercise._replace(answer=ast.literal_eval(own), wrong=(), entries={}, properties=()) if own else exercise
 
@@ -155,7 +155,7 @@ def _line(sources: dict[str, str], at: tuple[str, int]) -> str:
 
 
 def _released(lesson: str, of_nobody: bool = False) -> list[str]:
-    """The cells of code in a lesson's blank notebook. `of_nobody`: but for answers and checks."""
+    """Return the cells of code in a lesson's blank notebook. `of_nobody`: without answers and checks."""
     path = ROOT / "exercises" / f"{exercises.title(lesson)}.ipynb"
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
@@ -167,7 +167,7 @@ def _is_blank(check: Check) -> bool:
 
 
 def _is_untouched(check: Check) -> bool:
-    """Whether it is blank, and no cell above speaks of it either."""
+    """Tell whether the answer is blank and no cell above mentions it either."""
     if not _is_blank(check):
         return False
     released, name = set(_released(check.key[:2])), re.compile(rf"\b{re.escape(check.expression)}\b")
@@ -186,7 +186,7 @@ class _Packer(cloudpickle.Pickler):
 
 
 def packed(exercise: Exercise, hidden: bool) -> bytes:
-    """The steps of a check, and of its file what they use. Raises NotChecked where the oracle is among that."""
+    """Pack the steps of a check and what they use of its file. Raises NotChecked where that includes the oracle."""
     module = exercises.checks(exercise.lesson)
     cloudpickle.register_pickle_by_value(module)
     buffer = io.BytesIO()
@@ -257,7 +257,7 @@ def _serve() -> None:
 
 
 def _question() -> bytes:
-    """The next one; b"" where no more come, by what can be seen."""
+    """Read the next question; b"" where no more come, as far as can be seen."""
     if forked.FORKS and not select.select([0], [], [], IDLE)[0]:
         return b""
     return worker.received(sys.stdin.buffer)
@@ -287,7 +287,7 @@ class _Deciders:
         self.why = ""  # the last one did not start
 
     def ask(self, question: bytes, patience: float | None) -> bytes:
-        """What is answered; b"" where nothing is. Raises TimeoutError after `patience` seconds by the clock."""
+        """Return the answer; b"" where there is none. Raises TimeoutError after `patience` seconds by the clock."""
         environment = _kept() | {name: tempfile.gettempdir() for name in ("TMPDIR", "TEMP", "TMP")}
         while self._idle:
             process, known = self._idle.pop()

@@ -53,7 +53,7 @@ def export(course: Class, lesson: str, platform: str, filled: Path | None) -> li
 
 
 def _feedback(course: Class, name: str) -> Path | None:
-    """The pages of feedback under the names that Moodle gave to the submissions; None where it gave none."""
+    """Return the pages of feedback under Moodle's names for the submissions; None where Moodle gave none."""
     folders = course.notes["assignments"].get(name, {}).get("moodle", {})
     pages = {id: course.path("feedback", id, name, f"{name}.html") for id in folders}
     if not any(page.exists() for page in pages.values()):

@@ -81,7 +81,7 @@ class Class:
 
     @classmethod
     def make(cls, folder: Path) -> "Class":
-        """A new class in a folder that is not there, or empty. Raises Problem."""
+        """Make a new class in a folder that does not exist yet, or is empty. Raises Problem."""
         folder = folder.expanduser().absolute()
         if folder.resolve().is_relative_to(ROOT.resolve()):
             raise Problem(f"{folder} lies in the course's own folder, which updates change: choose one outside of it.")
@@ -104,7 +104,7 @@ class Class:
         return self.folder.joinpath(*parts)
 
     def late(self, name: str) -> Late:
-        """What a delay costs in an assignment."""
+        """Return what a delay costs in an assignment."""
         return policy(self.notes["assignments"].get(name, {}).get("late", "none"))
 
     def api(self) -> "NbGraderAPI":
@@ -132,7 +132,7 @@ class Class:
             yield book
 
     def people(self) -> list[Person]:
-        """The roster, by last name."""
+        """Return the roster, by last name."""
         with self.gradebook() as book:
             fields = [(s.id, s.first_name, s.last_name, s.email, s.lms_user_id) for s in book.students]
         people = [Person(*(str(field or "") for field in row)) for row in fields]
@@ -149,14 +149,14 @@ class Class:
         return [p for p in people if p.id not in before], [p for p in before.values() if p.id not in ids]
 
     def title(self, lesson: str) -> str:
-        """The name of a released assignment, by the lesson's number. Raises Problem."""
+        """Return the name of a released assignment, by the lesson's number. Raises Problem."""
         name = title(lesson)
         if not self.path("release", name).is_dir():
             raise Problem(f"{name} has not been released: `{COMMAND} class release {name[:2]} --due DATE` first.")
         return name
 
     def cells(self) -> dict[str, set[str]]:
-        """The names of nbgrader's cells in each assignment."""
+        """Return the names of nbgrader's cells in each assignment."""
         with self.gradebook() as book:
             return {a.name: {c.name for nb in a.notebooks for c in nb.source_cells} for a in book.assignments}
 
@@ -170,7 +170,7 @@ def _settings() -> str:
 
 
 def title(lesson: str) -> str:
-    """The name of a lesson's exercises, by its number (`5`, `05`) or its name. Raises Problem."""
+    """Return the name of a lesson's exercises, by its number (`5`, `05`) or its name. Raises Problem."""
     made = {path.stem for path in (ROOT / "solutions").glob("*.ipynb")}
     numbers = [number for number in exercises.lessons() if exercises.title(number) in made]
     for number in numbers:
@@ -181,7 +181,7 @@ def title(lesson: str) -> str:
 
 
 def opened(folder: str | None) -> Class:
-    """The class that is named, or around which we are, or that was named last. Raises Problem."""
+    """Open the class that is named, or whose folder we are in, or that was named last. Raises Problem."""
     if folder is None and Path(NOTES).is_file():
         folder = "."
     if folder is None:

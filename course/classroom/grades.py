@@ -31,7 +31,7 @@ HEAD = re.compile(r"Exercise (\d\d\.\d+): (correct|not yet|not attempted yet)\."
 
 
 class Verdict(NamedTuple):
-    """What a check has said in a graded notebook."""
+    """A verdict that a check left in a graded notebook."""
 
     key: str
     state: str
@@ -92,7 +92,7 @@ def _is_graded(course: Class, id: str, name: str) -> bool:
 
 
 def warnings(log: str) -> list[str]:
-    """What of nbgrader's warnings a teacher has to know, each once."""
+    """Return those of nbgrader's warnings that a teacher has to know, each once."""
     said = []
     for line in log.splitlines():
         if not line.startswith(("[WARNING] ", "[ERROR] ")):
@@ -122,7 +122,7 @@ def penalise(course: Class, name: str) -> list[str]:
 
 
 def results(course: Class, name: str) -> tuple[list[Result], float]:
-    """What everybody has in an assignment, and the points that can be had."""
+    """Return what everybody has in an assignment, and the points that can be had."""
     folders = course.notes["assignments"].get(name, {}).get("moodle", {})
     found = []
     with course.gradebook() as book:
@@ -139,7 +139,7 @@ def _points(submission: "SubmittedAssignment") -> float:
 
 
 def verdicts(path: Path) -> list[Verdict]:
-    """What the checks have said in an autograded notebook."""
+    """Return what the checks have said in an autograded notebook."""
     import nbformat
 
     found = []
@@ -154,7 +154,7 @@ def verdicts(path: Path) -> list[Verdict]:
 
 
 def copied(course: Class, name: str) -> tuple[list[Group], dict[str, list[str]]]:
-    """Who shares answers that few others have; and by exercise whose answer is the worked solution."""
+    """Find who shares answers that few others have; and by exercise whose answer is the worked solution."""
     from course.learner.calls import _worked
 
     known = dict[str, list[str]]()
@@ -175,7 +175,7 @@ def copied(course: Class, name: str) -> tuple[list[Group], dict[str, list[str]]]
 
 
 def _answers(path: Path) -> Iterator[tuple[str, str]]:
-    """The cells of code that learners fill in, by nbgrader's names."""
+    """Yield the cells of code that learners fill in, by nbgrader's names."""
     import nbformat
 
     for cell in nbformat.read(path, as_version=4).cells:

@@ -64,7 +64,7 @@ def _notes(cell: Any, points: dict[str, float], solutions: set[str]) -> dict[str
 
 
 def check_of(nb: "NotebookNode", place: int) -> Check | None:
-    """What the cell of checks at a place of a notebook asks; None where it calls no `check`."""
+    """Return what the cell of checks at a place of a notebook asks; None where it calls no `check`."""
     try:
         calls = [part for part in ast.walk(ast.parse(nb.cells[place].source)) if isinstance(part, ast.Call)]
     except SyntaxError:
@@ -89,7 +89,7 @@ def _is_check(cell: "NotebookNode") -> bool:
 
 
 def outputs(check: Check, answer: dict[str, Any], points: float) -> list["NotebookNode"]:
-    """What stands under a cell of checks. For nbgrader a number among it is the points, an error none, else all."""
+    """Return what goes under a cell of checks. To nbgrader a number in it is the points, an error none, else all."""
     from nbformat.v4 import new_output
 
     from course.learner.messages import message
@@ -110,7 +110,7 @@ def outputs(check: Check, answer: dict[str, Any], points: float) -> list["Notebo
 
 
 def partial(check: Check, answer: dict[str, Any], points: float) -> float:
-    """The points for an answer that is right in part, in halves of a point.
+    """Return the points for an answer that is right in part, in halves of a point.
 
     Of a value its share of right entries; for a function half, where it does most of what is asked for.
     """
@@ -141,7 +141,7 @@ def _message(text: str, html: str) -> "NotebookNode":
 
 
 def grade_cell(nb: "NotebookNode", place: int, own: Callable[[str], str]) -> list["NotebookNode"]:
-    """The outputs of the cell of checks at a place of a notebook. Raises NotChecked.
+    """Return the outputs of the cell of checks at a place of a notebook. Raises NotChecked.
 
     `own`: gives the class's own answer to an exercise, as Python.
     """
@@ -154,7 +154,7 @@ def grade_cell(nb: "NotebookNode", place: int, own: Callable[[str], str]) -> lis
 
 
 def hiding(source: str) -> list[str]:
-    """The names of Python's own, and of the course's, that a cell of code uses for something else."""
+    """Return the names that a cell of code takes from Python, or from the course, for something else."""
     try:
         body = ast.parse(as_python(source)).body
     except UNREADABLE:
@@ -166,7 +166,7 @@ def hiding(source: str) -> list[str]:
 
 
 def about_hiding(names: list[str]) -> "NotebookNode":
-    """A word about them, under the cell."""
+    """Write a word about them, to go under the cell."""
     from course.learner.messages import message
 
     listed = ", ".join(f"`{name}`" for name in names)

@@ -24,7 +24,7 @@ MOST_DAMAGES = 1000
 
 
 def read_notebook(data: bytes) -> NotebookNode:
-    """A submitted file, whatever became of it on its way; of a broken one what can be read, and a cell that says so."""
+    """Read a submitted file, whatever befell it; of a broken one what can be read, and a cell that says so."""
     try:
         text = data.decode(json.detect_encoding(data), errors="replace")
         return _whole(text) or _repaired(text)
@@ -56,7 +56,7 @@ def _repaired(text: str) -> NotebookNode:
 
 
 def _sides(text: str) -> list[tuple[str, ...]]:
-    """A text in parts, of which each conflict of git's has two sides; one that is not closed is left as it is."""
+    """Split a text at git's conflicts into parts with two sides each; an unclosed one is left as it is."""
     parts, block, side = list[tuple[str, ...]](), list[str](), 0
     both = ["", "", "", ""]  # by `side`: 1 is ours, 2 what both come from, 3 theirs
     for line in text.splitlines(keepends=True):
@@ -95,7 +95,7 @@ def _merged(parts: list[tuple[str, ...]]) -> NotebookNode | None:
 
 
 def _cells(text: str) -> Iterator[NotebookNode]:
-    """The whole cells in the text of a notebook that breaks off, or is damaged between them."""
+    """Yield the whole cells in the text of a notebook that breaks off, or is damaged between them."""
     start = re.search(r'"cells"\s*:\s*\[', text)
     place, damages = start.end() if start else 0, 0
     while damages < MOST_DAMAGES and (match := _CELL.search(text, place)):
@@ -129,7 +129,7 @@ def _with_a_word(why: str, cells: list[NotebookNode]) -> NotebookNode:
 
 
 def name_of(nb: NotebookNode) -> str:
-    """What a notebook is called in the course, by the exercises in it; empty where it holds none."""
+    """Return a notebook's name in the course, going by its exercises; empty where it holds none."""
     for cell in nb.cells:
         match = exercises.KEY.fullmatch(str(cell.metadata.get("exercise", "")))
         if match and match[1] in exercises.lessons():
@@ -171,7 +171,7 @@ def done(nb: NotebookNode) -> Done:
 
 @functools.cache
 def _came(name: str) -> dict[str, str]:
-    """The cells of a blank notebook, by their exercise where they have one."""
+    """Return the cells of a blank notebook, by their exercise where they have one."""
     path = ROOT / "exercises" / f"{name}.ipynb"
     cells = nbformat.read(path, as_version=4).cells if path.is_file() else []
     return {str(cell.metadata.get("exercise", f"cell {n}")): cell.source.strip() for n, cell in enumerate(cells)}

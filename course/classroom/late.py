@@ -27,7 +27,7 @@ class Late(NamedTuple):
 
 
 def policy(text: str) -> Late:
-    """What `--late` says: "none", "zero", "10% a day", "2% an hour", "20% once". Raises Problem."""
+    """Read what `--late` says: "none", "zero", "10% a day", "2% an hour", "20% once". Raises Problem."""
     named = {"none": Late(0.0, "once"), "zero": Late(100.0, "once")}
     match = SHARE.fullmatch(text.strip().lower())
     if text in named:
@@ -38,7 +38,7 @@ def policy(text: str) -> Late:
 
 
 def penalty(rule: Late, most: float, seconds: float) -> float:
-    """The points that a delay costs, of an assignment with `most` points."""
+    """Return the points that a delay costs, of an assignment with `most` points."""
     if seconds <= 0:
         return 0.0
     units = 1 if rule.unit == "once" else math.ceil(seconds / SECONDS[rule.unit])
@@ -46,7 +46,7 @@ def penalty(rule: Late, most: float, seconds: float) -> float:
 
 
 def moment(text: str, option: str, end: bool = True) -> datetime.datetime:
-    """A day, at its end or its beginning, or a day and a time, by this computer's clock. Raises Problem."""
+    """Read a day, at its end or its beginning, or a day and a time, by this computer's clock. Raises Problem."""
     try:
         when = datetime.datetime.fromisoformat(text)
     except ValueError:
@@ -57,5 +57,5 @@ def moment(text: str, option: str, end: bool = True) -> datetime.datetime:
 
 
 def shown(when: datetime.datetime) -> str:
-    """A time as people here read it."""
+    """Write a time as people here read it."""
     return f"{when.astimezone():%Y-%m-%d %H:%M}"

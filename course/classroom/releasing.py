@@ -97,7 +97,7 @@ def _about(due: datetime.datetime | None, late: Late, solutions: datetime.dateti
 
 
 def _own(nb: dict[str, Any]) -> list[str]:
-    """The exercises of a notebook whose answers are sealed."""
+    """Return the exercises of a notebook whose answers are sealed."""
     found = (bank.SEALED.search("".join(cell["source"])) for cell in nb["cells"])
     return [match["key"] for match in found if match]
 

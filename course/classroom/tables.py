@@ -46,7 +46,7 @@ class Table(NamedTuple):
     delimiter: str
 
     def column(self, *names: str) -> int | None:
-        """The place of the first of these headings, written in any case."""
+        """Return the place of the first of these headings, in upper or lower case."""
         known = {heading.strip().casefold(): place for place, heading in reversed(list(enumerate(self.headings)))}
         return next((known[name] for name in names if name in known), None)
 
@@ -56,12 +56,12 @@ class Table(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """A name without what gets lost on its way: accents, case, spaces, signs."""
+    """Strip a name of what gets lost on its way: accents, case, spaces, signs."""
     return "".join(sign for sign in unicodedata.normalize("NFKD", text).casefold() if sign.isalnum())
 
 
 def read(path: Path) -> Table:
-    """A table of any separator and of the usual encodings. Raises Problem."""
+    """Read a table with any separator and in the usual encodings. Raises Problem."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -84,7 +84,7 @@ def read(path: Path) -> Table:
 
 
 def roster(path: Path) -> list[Person]:
-    """The people in a list, as you, nbgrader, Moodle or Canvas write it. Raises Problem."""
+    """Return the people in a list, as you, nbgrader, Moodle or Canvas write it. Raises Problem."""
     table = read(path)
     canvas = table.column("student") is not None and table.column("section") is not None
     rows = [row for row in table.rows if table.of(row, "student").casefold() not in NO_PEOPLE]
@@ -213,7 +213,7 @@ def fill_gradebook(path: Path, results: list[Result], title: str, most: float) -
 
 
 def _unique(results: list[Result], key: Callable[[Person], str]) -> dict[str, Result]:
-    """The results by a name that only one person has."""
+    """Return the results by a name that only one person has."""
     names = [key(result.person) for result in results]
     return {name: result for name, result in zip(names, results, strict=True) if name and names.count(name) == 1}
 
@@ -223,7 +223,7 @@ def _points(result: Result) -> str:
 
 
 def written(rows: Iterable[Sequence[str]], delimiter: str = ",") -> str:
-    """A table as CSV."""
+    """Write a table as CSV."""
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
     return text.getvalue()

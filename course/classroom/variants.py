@@ -21,7 +21,7 @@ class Variant(NamedTuple):
 
 
 def keys() -> list[str]:
-    """The exercises whose answer is a value."""
+    """Return the exercises whose answer is a value."""
     found = (exercises.of_lesson(lesson) for lesson in exercises.lessons())
     return [key for rows in found for key, exercise in rows.items() if not callable(exercise.answer)]
 
@@ -35,7 +35,7 @@ def rules(lesson: str) -> dict[str, Rule]:
 
 
 def variant(key: str, text: str, seed: int) -> Variant:
-    """The exercise of a seed; its answer is never the one that the course itself asks for."""
+    """Make the exercise of a seed; its answer is never that of the course's own exercise."""
     given = exercises.find(key).answer
     for attempt in range(100):
         new, answer = rules(key[:2])[key](text, random.Random(f"{seed} {key} {attempt}"))

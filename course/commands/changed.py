@@ -84,7 +84,7 @@ def some(names: list[str], most: int = 8) -> str:
 
 
 def choose(root: Path = ROOT) -> Choice:
-    """The tests that what differs from `main` can reach. Raises Problem where there is no git or no `main`."""
+    """Choose the tests that the changes since `main` can reach. Raises Problem where there is no git or no `main`."""
     base = merge_base(root)
     lines = changed_lines(root, base)
     graph = imports(root)
@@ -122,7 +122,7 @@ def reads(test: str, path: str) -> bool:
 
 
 def naming(root: Path, graph: dict[str, list[str]], tests: list[str], words: set[str]) -> set[str]:
-    """The tests in whose text one of these words stands that is not common; for an operation, those of the table."""
+    """Return the tests whose text has one of these words, unless it is common; for an operation, those of the table."""
     table = {test for test in tests if test_of(test) == TABLE_OF_ROWS}
     found = {test for test in tests if table & {test, *graph.get(test, ())}} if words & rows(root) else set()
     texts = {test: {*re.findall(r"\w+", read(root / test))} for test in tests if words and "/browser/" not in test}
@@ -144,7 +144,7 @@ def git(root: Path, *arguments: str) -> str:
 
 
 def merge_base(root: Path) -> str:
-    """The commit at which this branch left `main`."""
+    """Return the commit at which this branch left `main`."""
     for main in ("main", "origin/main"):
         try:
             return git(root, "merge-base", "HEAD", main).strip()
@@ -154,7 +154,7 @@ def merge_base(root: Path) -> str:
 
 
 def changed_lines(root: Path, base: str) -> dict[str, tuple[set[int], set[int]]]:
-    """The files that differ from a commit, new ones with them, and which of their lines: before, and now."""
+    """Return the files that differ from a commit, new ones too, and which lines of them: before, and now."""
     lines: dict[str, tuple[set[int], set[int]]] = {}
     for path in filter(None, git(root, "diff", "--name-only", "--no-renames", "-z", base).split("\0")):
         lines[path] = (set(), set())
@@ -190,7 +190,7 @@ def touched(root: Path, base: str, path: str, lines: tuple[set[int], set[int]] |
 
 
 def imports(root: Path) -> dict[str, list[str]]:
-    """Which files a file of Python imports."""
+    """Return the files that a file of Python imports."""
     command = [sys.executable, "-m", "ruff", "analyze", "graph", "--quiet", "--preview"]
     folders = [folder for folder in ("engine", "course", "benchmarks", "tests") if (root / folder).is_dir()]
     answer = subprocess.run([*command, *folders], cwd=root, capture_output=True, text=True, encoding="utf-8")
@@ -205,12 +205,12 @@ def importers(graph: dict[str, list[str]], path: str) -> set[str]:
 
 
 def direct(graph: dict[str, list[str]], path: str, tests: Iterable[str]) -> set[str]:
-    """The tests that are this file, or import it themselves."""
+    """Return the tests that are this file, or import it themselves."""
     return {test for test in tests if test == path or path in graph.get(test, ())}
 
 
 def reached(graph: dict[str, list[str]], path: str, tests: Iterable[str]) -> set[str]:
-    """The tests that are this file, or come to it by imports that lead through no package's `__init__.py`."""
+    """Return the tests that are this file, or reach it by imports that lead through no package's `__init__.py`."""
     seen, waiting = {path}, [path]
     while waiting:
         for file in importers(graph, waiting.pop()) - seen:
@@ -243,7 +243,7 @@ def uses(path: Path) -> list[tuple[str, set[str]]]:
 
 
 def definitions(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
-    """The functions, classes and values of a module, by name."""
+    """Yield the functions, classes and values of a module, by name."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name, node
@@ -294,7 +294,7 @@ def read(path: Path) -> str:
 
 
 def front_end_of(root: Path, path: str) -> list[str]:
-    """The modules beside a style sheet or a script: `explorer.js` has `explorer.py`; in a figure's folder it is all."""
+    """Return the modules of a style sheet or script: `explorer.py` for `explorer.js`; in a figure's folder, all."""
     file = Path(path)
     if not path.startswith("course/") or file.suffix not in (".js", ".css"):
         return []
@@ -343,7 +343,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
 
 @cache
 def tests_naming(path: Path, words: tuple[str, ...]) -> frozenset[str]:
-    """The tests of a file in whose text, or in that of a helper that they use, one of the words stands."""
+    """Return the tests of a file whose text, or whose helpers' text, has one of the words."""
     text = read(path)
     word = re.compile(
         r"\b(" + "|".join(re.escape(word) for word in words if not word.isdigit()) + r")\b"

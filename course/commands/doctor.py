@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
 
 
 def report(findings: list[Finding]) -> str:
-    """The findings as lines: what is well in one line, what is not with its advice below."""
+    """Write the findings as lines: what is well in one line, what is not with its advice below."""
     lines = []
     for finding in findings:
         head, *more = textwrap.wrap(finding.found, WIDTH - 22, break_on_hyphens=False) or [""]
@@ -73,7 +73,7 @@ def report(findings: list[Finding]) -> str:
 
 
 def examine(folder: Path) -> Iterator[Finding]:
-    """Every finding, in the order of a start. `folder` is where the course's own environment is or would be."""
+    """Yield every finding, in the order of a start. `folder` is where the course's own environment is or would be."""
     yield Finding("Python", OK, f"{platform.python_version()} ({sys.executable})")
     yield Finding("System", OK, f"{platform.platform()}, {os.cpu_count()} cores")
     missing = locks.missing("course")
@@ -190,7 +190,7 @@ def _names() -> Finding:
 
 
 def _graphviz() -> Finding:
-    """The first way of drawing a graph that works here, of those the course tries."""
+    """Find the first way of drawing a graph that works here, of those the course tries."""
     if (dot := shutil.which("dot")) and (answer := _output(dot, "-V")):
         return Finding("Graphviz", OK, f"the system's dot ({answer})")
     with contextlib.suppress(ImportError):
@@ -229,7 +229,7 @@ def gpu() -> Finding:
 
 
 def machines() -> Finding:
-    """Which MPI there is for several processes, and whether two of them can speak to each other."""
+    """Say which MPI there is for several processes, and whether two of them can speak to each other."""
     try:
         from engine.distributed import launch
     except ImportError as error:
@@ -265,7 +265,7 @@ def machines() -> Finding:
 
 
 def _cuda_of_driver() -> int | None:
-    """The newest CUDA that driver and GPU support (12, 13), or None without a working NVIDIA driver."""
+    """Return the newest CUDA that driver and GPU support (12, 13), or None without a working NVIDIA driver."""
     program = shutil.which("nvidia-smi")
     found = re.search(r"CUDA Version: (\d+)", _output(program) or "") if program else None
     if not program or not found:

@@ -101,7 +101,7 @@ def server_arguments(port: int | None, browser: bool, more: list[str], teach: bo
 
 
 def own_workspaces(teach: bool = False) -> Path | None:
-    """The folder in which JupyterLab remembers what is open; None where the course has none of its own."""
+    """Return the folder in which JupyterLab remembers what is open; None where the course has none of its own."""
     chosen = os.environ.get("JUPYTERLAB_WORKSPACES_DIR")
     own = TEACHERS if teach else WORKSPACES
     return Path(chosen) if chosen else own if os.access(ROOT, os.W_OK) else None
@@ -127,7 +127,7 @@ def first_page(workspaces: Path | None, teach: bool = False) -> str:
 
 
 def first_lesson(teach: bool = False) -> str:
-    """The learner's copy of the first lesson; the course's own for teachers, and where no copies can be made."""
+    """Return the learner's copy of the first lesson; the course's own for teachers, and where no copy can be made."""
     mine = f"{LESSONS}/{Path(FIRST_LESSON).name}"
     return mine if not teach and (ROOT / mine).is_file() else FIRST_LESSON
 
@@ -143,7 +143,7 @@ def refuse_port(wanted: int) -> None:
 
 
 def open_already() -> str | None:
-    """The address of a server that serves this folder, if there is one; with its token."""
+    """Return the address, with its token, of a server that serves this folder already, if there is one."""
     from jupyter_server.serverapp import list_running_servers
 
     for server in list_running_servers():

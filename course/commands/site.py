@@ -70,7 +70,7 @@ def serve(folder: Path, port: int, no_browser: bool) -> None:
 
 
 def server_of(folder: Path, port: int) -> http.server.ThreadingHTTPServer:
-    """A server of a folder's files for this computer alone. Raises Problem."""
+    """Serve a folder's files to this computer alone. Raises Problem."""
     try:
         return http.server.ThreadingHTTPServer(("127.0.0.1", port), functools.partial(Quiet, directory=str(folder)))
     except (OSError, OverflowError) as error:

@@ -77,7 +77,7 @@ def main(argv: list[str]) -> int:
 
 
 def everything() -> list[str]:
-    """The tests and every notebook, as pytest's arguments. Raises Problem where there is no notebook."""
+    """Return the tests and every notebook as pytest's arguments. Raises Problem where there is no notebook."""
     chosen = ["tests", *validate_command(ROOT)]
     if not any(argument in EXECUTED for argument in chosen):
         raise Problem(f"There is no notebook to run. Make them from their texts: {COMMAND} build")
@@ -101,7 +101,7 @@ def run(chosen: list[str], alone: bool, fresh: bool = True, nothing: str = "") -
 
 
 def lessons_alone(argv: list[str]) -> int:
-    """Every lesson of a course that pip has installed; its tests are in the repository. Raises Problem."""
+    """Choose every lesson of a course that pip installed; its tests are in the repository. Raises Problem."""
     if argv:
         raise Problem(f"The tests are in the course's repository, not in this copy: `{COMMAND} test` runs its lessons.")
     from course.authoring import validation
@@ -116,7 +116,7 @@ def cache(alone: bool) -> Path:
 
 
 def remembered(what: str, alone: bool) -> Path:
-    """A file of pytest's cache."""
+    """Return a file of pytest's cache."""
     return cache(alone) / "v" / what
 
 
@@ -140,7 +140,7 @@ def verdict(code: int, alone: bool = False) -> str:
 
 
 def pytest(*arguments: str, alone: bool = False) -> int:
-    """One run of pytest in the course's folder; its exit code."""
+    """Run pytest once in the course's folder, and return its exit code."""
     command = [sys.executable, "-m", "pytest", *arguments]
     environment = kernel_environment(ROOT) | UNATTENDED
     if alone:

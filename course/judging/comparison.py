@@ -314,7 +314,7 @@ def _about_an_error(error: Raised) -> str:
 
 
 def _values(got: Plain, expected: Plain) -> tuple[np.ndarray, np.ndarray] | None:
-    """The numbers of a pair, where they can be held against each other."""
+    """Return the numbers of a pair, where they can be compared."""
     if got.shape != expected.shape or {got.kind, expected.kind} - {"tensor", "array", *_NUMBERS}:
         return None
     try:
@@ -328,7 +328,7 @@ def _opposite(got: Plain, expected: Plain) -> bool:
 
 
 def _together(names: list[str]) -> str:
-    """A list of names in a sentence; many are counted."""
+    """List names in a sentence; many are counted."""
     names = names if len(names) < 4 else [*names[:2], f"{len(names) - 2} more"]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
@@ -338,7 +338,7 @@ def _lines(text: str) -> int:
 
 
 def _cut(text: str, most: int) -> str:
-    """The first lines of a text, and the one that tells the shape."""
+    """Return the first lines of a text, and the one that tells the shape."""
     lines = text.splitlines()
     if _lines(text) <= most:
         return text

@@ -71,7 +71,7 @@ def share_of_entries(got: Plain | Raised, expected: Plain | Raised, compare: Com
 
 
 def _slips(got: Plain, expected: Plain, compare: Comparison) -> Slips:
-    """The entries that are not right."""
+    """Return the entries that are not right."""
     if got.kind == "list" and len(got.value) == len(expected.value):
         pairs = enumerate(zip(got.value, expected.value, strict=True), start=1)
         return {place: mine for place, (mine, theirs) in pairs if not compare.same(mine, theirs)}
@@ -87,7 +87,7 @@ def _slips(got: Plain, expected: Plain, compare: Comparison) -> Slips:
 def _said(
     exercise: Exercise, slips: Slips, expected: Plain, wrong: list[tuple[Plain, str]], compare: Comparison
 ) -> tuple[dict[str, list[Hashable]], Slips]:
-    """The author's sentences, each with its entries; and the entries of which the author says nothing."""
+    """Return the author's sentences, each with its entries; and the entries of which the author says nothing."""
     said: dict[str, list[Hashable]] = {}
     left = dict(slips)
     for place, there in slips.items():
@@ -167,7 +167,7 @@ def _counted(left: Slips, more: bool) -> str:
 
 
 def as_meant(got: Plain | Raised, expected: Plain | Raised) -> Plain | Raised:
-    """A list of entries as it was meant, where nothing but the way of writing differs: that is no mistake.
+    """Read a list of entries as it was meant, where it differs only in how it is written: that is no mistake.
 
     A shape in quotes, "Error" for "error", a dtype or "torch.float32" for its name, a tensor with one number for the
     number, a tensor with as many numbers for their list (or lists), 8.0 for a count of 8 (a division gives that).
@@ -204,7 +204,7 @@ def as_meant(got: Plain | Raised, expected: Plain | Raised) -> Plain | Raised:
 
 
 def _read_kindly(got: Plain, expected: Plain) -> tuple[Plain, list[str]]:
-    """A list with shapes where numbers stand that lack a comma; and what to say about that."""
+    """Read a list with shapes where numbers stand that lack a comma; and return what to say about that."""
     kinds = {part.kind for part in expected.value}
     shapes = "list" in kinds and not kinds & {"int", "float"}
     entries, remarks = [], dict[str, None]()
@@ -218,7 +218,7 @@ def _read_kindly(got: Plain, expected: Plain) -> tuple[Plain, list[str]]:
 
 
 def _in_quotes(text: str) -> tuple | list | None:
-    """The shape that a text holds."""
+    """Return the shape that a text holds."""
     try:
         found = ast.literal_eval(text.strip())
     except (SyntaxError, ValueError):
@@ -227,6 +227,6 @@ def _in_quotes(text: str) -> tuple | list | None:
 
 
 def _plainly(text: str, texts: list[str]) -> str:
-    """A text without what does not matter: blanks, quotes, the name of a library; in small letters where all are."""
+    """Strip a text of what does not matter: blanks, quotes, a library's name, and case where all are lower-case."""
     text = _PREFIX.sub("", text.strip().strip("'\""))
     return text.lower() if all(other == other.lower() for other in texts) else text

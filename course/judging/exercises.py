@@ -29,7 +29,7 @@ class UnknownExercise(ValueError):
 
 
 def given(attempt: Any) -> Iterator[tuple]:
-    """The trial of an exercise whose attempt is a value, and not a function to be called."""
+    """Try an exercise whose attempt is a value, and not a function to be called."""
     yield ANSWER, lambda: attempt
 
 
@@ -59,7 +59,7 @@ Entries = str | tuple[tuple[Any, str] | str, ...]
 
 
 class Exercise(NamedTuple):
-    """One exercise.
+    """One exercise: its oracle, the mistakes people make, the steps it is tried with, and its hints.
 
     `trial(attempt)` is a generator of steps, `(shown, function, *arguments)`: how the step reads, and what is called.
     It runs with the oracle, with the attempt and with each wrong answer, and makes its inputs anew each time; the
@@ -91,19 +91,19 @@ class Exercise(NamedTuple):
 
 
 def lessons() -> list[str]:
-    """The numbers of the lessons that have exercises."""
+    """Return the numbers of the lessons that have exercises."""
     return [folder.name[:2] for folder in lesson_folders() if (folder / "checks.py").is_file()]
 
 
 @functools.cache
 def checks(lesson: str) -> ModuleType:
-    """The module of a lesson's checks."""
+    """Return the module of a lesson's checks."""
     return importlib.import_module(f"course.lessons.{lesson_file(lesson, 'checks.py').parent.name}.checks")
 
 
 @functools.cache
 def of_lesson(lesson: str) -> dict[str, Exercise]:
-    """A lesson's exercises by their keys, in order; empty where it has none."""
+    """Return a lesson's exercises by their keys, in order; empty where it has none."""
     if lesson not in lessons():
         return {}
     return {exercise.key: exercise for exercise in checks(lesson).EXERCISES}
@@ -116,12 +116,12 @@ def steps(lesson: str) -> dict[str, Exercise]:
 
 
 def blank(source: str) -> str:
-    """A cell as a learner gets it: three dots in place of each solution, as nbgrader does it."""
+    """Return a cell as a learner gets it, with three dots in place of each solution, as nbgrader does."""
     return SOLUTION.sub(r"\1...", source)
 
 
 def find(key: str | float) -> Exercise:
-    """The exercise of a key such as "05.1", or "5.1" as its heading says, or 5.1. Raises UnknownExercise."""
+    """Find the exercise of a key such as "05.1", or "5.1" as its heading says, or 5.1. Raises UnknownExercise."""
     if isinstance(key, str) and STEP.fullmatch(key) and key in steps(key[:2]):
         return steps(key[:2])[key]
     padded = str(key).zfill(4) if isinstance(key, str | float) else ""
@@ -134,7 +134,7 @@ def find(key: str | float) -> Exercise:
 
 
 def cell(key: str, folder: str, root: Path = ROOT) -> str | None:
-    """The source of the cell of an exercise in `exercises/` (blank) or `solutions/`; None where there is none.
+    """Return the source of an exercise's cell in `exercises/` (blank) or `solutions/`; None where there is none.
 
     A step of a lesson has its one cell in `notebooks/`.
     """
@@ -153,5 +153,5 @@ def _cell(key: str, folder: Path) -> str | None:
 
 
 def title(lesson: str, root: Path = ROOT) -> str:
-    """The name of a lesson's notebooks, such as `05_graph`; the number where there is none yet."""
+    """Return the name of a lesson's notebooks, such as `05_graph`; the number where there is none yet."""
     return next((path.stem for path in sorted((root / "exercises").glob(f"{lesson}_*.ipynb"))), lesson)

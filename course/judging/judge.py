@@ -60,7 +60,7 @@ def judge(exercise: Exercise, attempt: Any, hidden: bool = False, source: str = 
 
 
 def trial_of(exercise: Exercise, hidden: bool) -> Trial:
-    """The steps that are asked for."""
+    """Return the steps that are asked for."""
     trial = exercise.hidden if hidden else exercise.trial
     assert trial is not None, f"{exercise.key} has no hidden steps"
     return trial
@@ -136,7 +136,7 @@ def _look(value: Any) -> Any:
 def compared(
     exercise: Exercise, attempt: Tried, should_be: Expected, hidden: bool = False, source: str = ""
 ) -> Verdict:
-    """The verdict, from what came of the attempt and of the others."""
+    """Give the verdict, from what came of the attempt and of the others."""
     got = attempt.seen
     if got is None:
         kind = article(attempt.kind)
@@ -196,7 +196,7 @@ def _as_meant(exercise: Exercise, got: list[Seen], right: list[Seen]) -> list[Se
 
 
 def _lacking(exercise: Exercise, got: list[Seen], right: list[Seen], source: str) -> dict[str, Seen]:
-    """The sentences of the properties that the attempt lacks, and for each the first step that shows it."""
+    """Return the sentences of the properties that the attempt lacks, and for each the first step that shows it."""
     lacking: dict[str, Seen] = {}
     for seen, should in zip(got, right, strict=False):
         did = _did(seen, should, source)
@@ -227,7 +227,7 @@ def _did(seen: Seen, should: Seen, source: str) -> Did:
 
 
 def _value(part: Plain) -> Any:
-    """A value for a property's predicate."""
+    """Return a value for a property's predicate."""
     if part.kind == "list":
         return [_value(one) for one in part.value]
     if part.kind in ("dict", "module"):
@@ -263,7 +263,7 @@ def _about_entries(exercise: Exercise, is_: Seen, should: Seen, should_be: Expec
 
 
 def _about_names(is_: Seen, names: list[str]) -> str:
-    """A word about names of Python's own that the notebook uses for something else, where that may be the trouble."""
+    """Write a word about Python's own names that the notebook uses for something else, where that may be why."""
     if not names or not isinstance(is_.result, Raised):
         return ""
     name = names[0]

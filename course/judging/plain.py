@@ -54,7 +54,7 @@ class Seen(NamedTuple):
 
 
 def plain(value: Any) -> Plain:
-    """A value as it is now. Tensors and arrays are copied."""
+    """Capture a value as it is now. Tensors and arrays are copied."""
     if isinstance(value, engine.Tensor):
         array = np.array(value.detach().cpu().to(_comparable_dtype(value)).numpy())
         dtype = str(value.dtype).removeprefix("engine.").removeprefix("torch.")
@@ -121,12 +121,12 @@ def nameless(value: Any, show: Callable[[Any], str] = repr) -> str:
 
 
 def short(text: str) -> str:
-    """A text, cut where it is too long to be shown."""
+    """Cut a text where it is too long to be shown."""
     return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
 
 
 def raised(error: BaseException) -> Raised:
-    """An exception as plain data."""
+    """Turn an exception into plain data."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not Path(frame.filename).resolve().is_relative_to(_COURSE)]
     theirs = [frame for frame in own if not Path(frame.filename).resolve().is_relative_to(_ENGINE)]
@@ -136,7 +136,7 @@ def raised(error: BaseException) -> Raised:
 
 
 def places_of(error: BaseException) -> list[str]:
-    """The files that an exception went through, from the outside in."""
+    """Return the files that an exception went through, from the outside in."""
     return [str(Path(frame.filename).resolve()) for frame in traceback.extract_tb(error.__traceback__)]
 
 
@@ -150,12 +150,12 @@ def described(value: Any) -> str:
 
 
 def as_float(value: Plain) -> Plain:
-    """A whole number as one with a point."""
+    """Turn a whole number into one with a point."""
     return value._replace(kind="float", value=float(value.value) if abs(value.value) < 2**1000 else math.inf)
 
 
 def article(kind: str) -> str:
-    """A kind of value with its article: "an int", "a list or tuple"."""
+    """Name a kind of value with its article: "an int", "a list or tuple"."""
     name = {
         "str": "text",
         "list": "a list or tuple",

@@ -148,11 +148,11 @@ class Link:
         return [t for _, t in found]
 
     def all_reduce(self, tensor: Any) -> None:
-        """Each rank's tensor becomes the sum of all."""
+        """Replace each rank's tensor by the sum of all."""
         tensor.detach().copy_(sum(self._together("all_reduce", tensor)))
 
     def broadcast(self, tensor: Any, src: int) -> None:
-        """Each rank's tensor becomes that of the rank ``src``."""
+        """Replace each rank's tensor by that of the rank ``src``."""
         tensor.detach().copy_(self._together(f"broadcast from rank {src}", tensor)[src])
 
 

@@ -15,7 +15,7 @@ Rule = Callable[[str, random.Random], tuple[str, Any]]
 
 
 def put(text: str, *pairs: tuple[str, str]) -> str:
-    """A text with each first part replaced by the second, once; what is not there is a mistake of the rule's."""
+    """Replace each first part in a text by the second, once; a part that is missing is a mistake in the rule."""
     for old, new in pairs:
         if text.count(old) != 1:
             raise ValueError(f"{old!r} stands {text.count(old)} times in the exercise")
@@ -24,7 +24,7 @@ def put(text: str, *pairs: tuple[str, str]) -> str:
 
 
 def code_of(text: str) -> str:
-    """The lines of code in a question."""
+    """Return the lines of code in a question."""
     return "\n".join(line[4:] for line in text.splitlines() if line.startswith("    ") or not line.strip()).strip()
 
 
@@ -36,7 +36,7 @@ def run(code: str, **names: Any) -> dict[str, Any]:
 
 
 def other_names(text: str, chance: random.Random, names: str, in_words: str) -> tuple[str, dict[str, str]]:
-    """A question whose code calls things otherwise; `in_words`: names that the sentences give as an example."""
+    """Rename what a question's code uses; `in_words`: names that the sentences give as an example."""
     new = dict(zip(names, chance.sample(names, len(names)), strict=True))
 
     def renamed(line: str) -> str:

@@ -22,7 +22,7 @@ _NO_LEAF = Plain("no leaf", None, "nothing: it is no leaf")
 
 
 def run(trial: Trial, attempt: Any) -> list[Seen]:
-    """Every step of a trial with one attempt; it ends at the first that raises."""
+    """Run every step of a trial with one attempt; it ends at the first that raises."""
     found: list[Seen] = []
     with _fresh_modes():
         steps = trial(attempt)
@@ -51,7 +51,7 @@ def run(trial: Trial, attempt: Any) -> list[Seen]:
 
 
 def _raised(error: Exception, trial: Trial, attempt: Any) -> Raised:
-    """An exception as plain data; where it is the check's own step that could not go on, with what the attempt gave."""
+    """Turn an exception into plain data; where it is the check's own step that failed, with what the attempt gave."""
     found = raised(error)
     own = [place for place in map(Path, places_of(error)) if place.is_relative_to(_COURSE)]
     if found.at or not own or own[-1] == Path(__file__).resolve():
@@ -93,7 +93,7 @@ def in_silence() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _fresh_modes() -> Iterator[None]:
-    """The modes and the random numbers of a fresh start, put back at the end whatever was done in between."""
+    """Begin with fresh modes and random numbers, and put the old ones back at the end whatever was done."""
     was = engine.is_grad_enabled()
     random.seed(0)
     np.random.seed(0)

@@ -33,7 +33,7 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def parsed(source: str) -> ast.Module:
-    """The syntax tree of a cell; empty where it is none."""
+    """Return the syntax tree of a cell; empty where it is not Python."""
     try:
         return ast.parse(textwrap.dedent(source))
     except UNREADABLE:
@@ -200,7 +200,7 @@ _RUNS_REST = re.compile(r"(?m)^([ \t]*(?:[\w.]+[ \t]*=[ \t]*)?)%time[ \t]+")
 
 
 def as_python(source: str) -> str:
-    """A cell as Python alone, to be looked at: what IPython makes of its own signs, which is not run here."""
+    """Return a cell as Python alone, to be parsed: what IPython makes of its own syntax, which is not run here."""
     from IPython.core.inputtransformer2 import TransformerManager
 
     while match := _RUNS_ALL.match(source):
@@ -213,7 +213,7 @@ def as_python(source: str) -> str:
 
 
 def bound(source: str) -> set[str]:
-    """The names that a cell gives to something."""
+    """Return the names that a cell binds."""
     names = set[str]()
     for part in ast.walk(parsed(as_python(source))):
         if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -22,13 +22,13 @@ LARGE = (70_000.0, 2049.0, -70_001.0)
 
 
 def in_types(shown: str, function: Callable, values: Any, *dtypes: Any) -> Iterator[tuple]:
-    """A step with the same values in each of these types."""
+    """Yield a step with the same values in each of these types."""
     for dtype in dtypes:
         yield f"{shown}, {str(dtype).partition('.')[2]}", function, engine.tensor(values, dtype=dtype)
 
 
 def in_both_types(shown: str, function: Callable, one: Any, other: Any, *dtypes: Any) -> Iterator[tuple]:
-    """A step for two arguments in every pair of these types that differ: who turns one into the other is found out."""
+    """Yield a step for every pair of these types that differ: this exposes who converts one into the other."""
     for first, second in product(dtypes, dtypes):
         if first != second:
             names = f"{str(first).partition('.')[2]} and {str(second).partition('.')[2]}"
@@ -36,30 +36,30 @@ def in_both_types(shown: str, function: Callable, one: Any, other: Any, *dtypes:
 
 
 def grown(shown: str, function: Callable, *numbers: float) -> Iterator[tuple]:
-    """A step with numbers, one with vectors and one with tables that are made of them: no two entries alike."""
+    """Yield a step with numbers, one with vectors and one with tables made of them: no two entries alike."""
     for kind, size in (("numbers", ()), ("vectors of 3", (3,)), ("tables of 2 by 3", (2, 3))):
         steps = engine.arange(engine.zeros(size).numel()).reshape(size)
         yield f"{shown}, {kind}", function, *(number + 0.25 * number * steps for number in map(float, numbers))
 
 
 def in_both_orders(shown: str, function: Callable, one: Any, other: Any) -> Iterator[tuple]:
-    """A step with two arguments, and one with them changed over."""
+    """Yield a step with two arguments, and one with them swapped."""
     yield shown, function, one, other
     yield f"{shown}, the other way round", function, copied(other), copied(one)
 
 
 def one_for_both(shown: str, function: Callable, argument: Any) -> tuple:
-    """A step in which two arguments are the same object: who writes into one writes into the other."""
+    """Return a step in which two arguments are the same object: this exposes who writes into one of them."""
     return shown, function, argument, argument
 
 
 def copied(value: Any) -> Any:
-    """A tensor of its own with the same numbers; anything else as it is."""
+    """Copy a tensor with its numbers; return anything else as it is."""
     return value.detach().clone().requires_grad_(value.requires_grad) if isinstance(value, engine.Tensor) else value
 
 
 def twice(function: Callable, *arguments: Any) -> list[Any]:
-    """Call twice in a row: a function that keeps something from the first call, or uses up its input, is found out."""
+    """Call twice in a row: this exposes a function that keeps something from the first call, or uses up its input."""
     return [function(*map(copied, arguments)), function(*arguments)]
 
 

@@ -92,7 +92,7 @@ def _settle_text(text: str, addresses: Addresses) -> str:
 
 
 def _bare_png(data: str) -> str:
-    """The PNG without its comments and dates (the names of programs, versions and times)."""
+    """Strip the PNG of its comments and dates (the names of programs, versions and times)."""
     raw = base64.b64decode(data)
     kept, at = [raw[:8]], 8
     while at < len(raw):

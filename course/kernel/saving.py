@@ -10,7 +10,7 @@ ASLEEP = "<p><em>A still picture. Run the cell (Shift+Enter), and it answers to 
 
 
 def tidy(model: dict[str, Any], **_: Any) -> None:
-    """A `pre_save_hook`: a notebook that is opened and saved stays the same, byte for byte, until somebody edits it."""
+    """Keep a notebook that is opened and saved the same, byte for byte, until somebody edits it: a `pre_save_hook`."""
     if model["type"] != "notebook":
         return
     nb = model["content"]

@@ -97,12 +97,12 @@ class Cells:
                     self.made[name] = now, f"{type(error).__name__}: {text_of(error)}"
 
     def left_over(self, attempt: Any) -> str | None:
-        """The name under which an attempt is given to a check, where it is older than the cell that was to make it."""
+        """Return the name under which a check is given an attempt older than the cell that was to make it."""
         named = re.findall(r"\w+", self.source)
         return next((name for name, value in self.left.items() if value is attempt and name in named), None)
 
     def stopped(self, attempt: Any) -> str:
-        """The error with which the cell ended that had made an attempt before; empty where it ended without."""
+        """Return the error that stopped the cell in which this attempt was made; empty where none did."""
         named = re.findall(r"\w+", self.source)
         return next((says for name, (made, says) in self.made.items() if made is attempt and name in named), "")
 

@@ -201,12 +201,12 @@ def _progress_table() -> Iterator[str]:
 
 
 def _link(name: str, folder: str, text: str | None = None) -> str:
-    """A link to a notebook from any of the course's notebooks, which all stand in folders side by side."""
+    """Link to a notebook from any of the course's notebooks, which all stand in folders side by side."""
     return f'<a href="../{folder}/{name}.ipynb">{html.escape(text or name)}</a>'
 
 
 def _worked(source: str) -> str:
-    """A solution's cell without nbgrader's marks; of a repair, which stands below the broken code, that alone."""
+    """Return a solution's cell without nbgrader's marks; of a repair, which follows the broken code, that alone."""
     begin, end = "### BEGIN SOLUTION\n", "### END SOLUTION"
     if f"\n{begin}" in f"\n{source}":
         source = "\n".join(part.partition(end)[0] for part in source.split(begin)[1:])
@@ -292,7 +292,7 @@ def _is_blank(exercise: Exercise, attempt: Any) -> bool:
 
 
 def _source(attempt: Any) -> str:
-    """The cell that a function or a class comes from, or of a file its definition; empty where that is unknown."""
+    """Return the cell of a function or class, or its definition if it is from a file; empty where that is unknown."""
     functions = vars(attempt).values() if isinstance(attempt, type) else [attempt]
     try:
         codes = [inspect.unwrap(f).__code__ for f in functions if inspect.isfunction(f)]

@@ -57,7 +57,7 @@ def changed(nb: dict[str, Any]) -> bool:
 
 
 def _version(nb: dict[str, Any]) -> str | None:
-    """The digest that a notebook came with; None where it names none."""
+    """Return the digest that a notebook came with; None where it names none."""
     try:
         return str(nb["metadata"]["undertorch"]["blank"])
     except (KeyError, TypeError):
@@ -77,7 +77,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def damage(path: Path) -> str:
-    """Why a file cannot be read as a notebook; empty where it can, or where there is none."""
+    """Say why a file cannot be read as a notebook; empty where it can, or where there is none."""
     try:
         text = path.read_text(encoding="utf-8")
         _contents(json.loads(text)["cells"])
@@ -111,14 +111,14 @@ def _about_damage(mine: Path) -> str:
 
 
 def start(lesson: str, root: Path = ROOT) -> list[Path]:
-    """The learner's copies of a lesson and of its exercises, made where there are none. Raises Problem."""
+    """Return the learner's copies of a lesson and its exercises, made where there are none. Raises Problem."""
     sources = find(lesson, root)
     _provide(sources)
     return [copy_of(source) for source in sources]
 
 
 def start_all(root: Path = ROOT) -> None:
-    """A copy of every lesson, and of its exercises."""
+    """Make a copy of every lesson, and of its exercises."""
     _provide(_sources(root))
 
 
@@ -136,7 +136,7 @@ def reset(source: Path) -> Path | None:
 
 
 def keep(path: Path, folder: Path) -> Path:
-    """A backup of a notebook in the learner's folder, under a name that tells when it was made."""
+    """Back up a notebook of the learner's folder, under a name that tells when."""
     folder = folder / BACKUPS
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.datetime.now().strftime("%Y-%m-%d %H-%M-%S")
@@ -152,7 +152,7 @@ def keep(path: Path, folder: Path) -> Path:
 
 
 def find(lesson: str, root: Path = ROOT) -> list[Path]:
-    """The course's notebooks of a lesson named by its number (`5`, `05`) or its name. Raises Problem."""
+    """Find the course's notebooks of a lesson by its number (`5`, `05`) or its name. Raises Problem."""
     sources = _sources(root)
     found = []
     for source in sources:
@@ -166,12 +166,12 @@ def find(lesson: str, root: Path = ROOT) -> list[Path]:
 
 
 def as_they_begin(root: Path = ROOT) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The copies of a learner who begins, by their names. Raises Problem."""
+    """Return the copies that a learner begins with, by their names. Raises Problem."""
     return ((_named(copy_of(source)), _fresh(source)) for source in _sources(root))
 
 
 def _sources(root: Path) -> list[Path]:
-    """The course's notebooks of which a learner gets copies, folder by folder."""
+    """Return the course's notebooks of which a learner gets copies, folder by folder."""
     return [source for folder in MINE for source in sorted((root / folder).glob("*.ipynb"))]
 
 
@@ -227,12 +227,12 @@ def _offer(new: dict[str, Any], mine: Path) -> None:
 
 
 def _beside(mine: Path) -> Iterator[Path]:
-    """The names for new versions of a notebook that the learner has changed."""
+    """Return the names for new versions of a notebook that the learner has changed."""
     return (mine.with_name(f"{mine.stem}.new{more}.ipynb") for more in itertools.chain([""], itertools.count(2)))
 
 
 def _fresh(source: Path) -> dict[str, Any]:
-    """A copy of a notebook of the course as a learner gets it. Raises Problem where it is none."""
+    """Return a copy of a notebook of the course as a learner gets it. Raises Problem where it is none."""
     nb = _read(source)
     try:
         for cell in nb["cells"]:

@@ -16,7 +16,7 @@ def show(head: str, text: str, rows: Sequence[tuple[str, str]] = (), after: str 
 
 
 def message(head: str, text: str, rows: Sequence[tuple[str, str]], after: str, tone: str) -> tuple[str, str]:
-    """A message as plain text and as HTML."""
+    """Return a message as plain text and as HTML."""
     return "\n".join(as_text(head, text, rows, after)), box(as_html(head, text, rows, after), tone)
 
 
@@ -75,7 +75,7 @@ def in_colours(source: str) -> str:
 
 
 def marked(text: str) -> str:
-    """A message as HTML: what stands between backticks as code, between stars as emphasis (`2 * x * y` is neither)."""
+    """Turn a message into HTML: `code` between backticks, *emphasis* between stars (`2 * x * y` is neither)."""
     parts = re.split("`([^`]+)`", html.escape(text))
     parts[::2] = [re.sub(r"(?<![\w*])\*(\w(?:[^*]*\w)?)\*(?![\w*])", r"<em>\1</em>", part) for part in parts[::2]]
     parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]

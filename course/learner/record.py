@@ -24,7 +24,7 @@ _kept_here: dict[str, Any] = {}  # for as long as this process lives, where no f
 
 
 def file() -> Path | None:
-    """The file, or None where none is kept."""
+    """Return the file, or None where none is kept."""
     chosen = os.environ.get(VARIABLE)
     if chosen == "" or os.environ.get("NBGRADER_EXECUTION"):
         return None
@@ -94,7 +94,7 @@ def summary() -> list[tuple[str, int, int, int, int]]:
 
 
 def next_up() -> str | None:
-    """The first exercise not solved, from the lesson on of the one solved last; None when all are."""
+    """Return the first exercise not solved, from the lesson of the latest one solved on; None when all are."""
     solved = {key: entry["solved"] for key, entry in read().items() if entry.get("solved")}
     keys = [key for lesson in exercises.lessons() for key in exercises.of_lesson(lesson)]
     last = max(solved, key=lambda key: (solved[key], key), default="")
@@ -102,7 +102,7 @@ def next_up() -> str | None:
 
 
 def totals(rows: list[tuple[str, int, int, int, int]]) -> str:
-    """The last line of a summary."""
+    """Write the last line of a summary."""
     done = sum(solved == of for _, solved, of, _, _ in rows)
     got, most = sum(row[3] for row in rows), sum(row[4] for row in rows)
     return f"{done} of {len(rows)} lessons done, {got} of {most} points."
@@ -123,7 +123,7 @@ def report() -> str:
 
 
 def as_data() -> dict[str, Any]:
-    """The same for programs."""
+    """Return the same for programs."""
     rows = [dict(zip(("lesson", "solved", "exercises", "points", "of"), row, strict=True)) for row in summary()]
     return {
         "points": sum(row["points"] for row in rows),

@@ -72,13 +72,13 @@ class Question(NamedTuple):
 
 
 def lessons() -> list[str]:
-    """The numbers of the lessons that have such questions."""
+    """Return the numbers of the lessons that have such questions."""
     return [folder.name[:2] for folder in lesson_folders() if (folder / "written.md").is_file()]
 
 
 @functools.cache
 def questions(lesson: str, root: Path = HOME) -> dict[str, Question]:
-    """A lesson's questions by key, in order; empty where it has none. ValueError where the file says it wrongly."""
+    """Return a lesson's questions by key, in order; empty where it has none. ValueError where the file is wrong."""
     path = lesson_file(lesson, "written.md", root)
     if not path.is_file():
         return {}
@@ -123,7 +123,7 @@ def _sample(heading: str, content: str) -> Sample:
 
 
 def find(key: str) -> Question | None:
-    """The question of a key such as "05.w1", or "5.w1"; None where there is none."""
+    """Find the question of a key such as "05.w1", or "5.w1"; None where there is none."""
     match = KEY.fullmatch(key.zfill(5))
     return questions(match[1]).get(match[0]) if match else None
 
@@ -140,7 +140,7 @@ def cells(lesson: str, root: Path = HOME) -> list[tuple[str, str, Question | Non
 
 
 def as_text(question: Question) -> str:
-    """A question with all that is needed to mark it."""
+    """Write a question with all that is needed to mark it."""
     lines = [f"{question.heading} ({question.points:g} points)", "", question.text, "", "What earns points", ""]
     lines += [_wrapped(f"{points:g}  {what}", "     ") for points, what in question.steps]
     for sample in question.samples:

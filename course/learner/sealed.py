@@ -33,14 +33,14 @@ class ClassNotes:
             self.own, self.solutions = [], None
 
     def wait(self) -> datetime.datetime | None:
-        """When worked solutions can be seen, where that is still to come."""
+        """Return when worked solutions can be seen, if that is still to come."""
         if self.solutions is None or self.solutions <= datetime.datetime.now(datetime.UTC):
             return None
         return self.solutions.astimezone()
 
 
 def seal(answer: Any, salt: str) -> str:
-    """A text by which an answer can be recognised, and from which it cannot be read."""
+    """Seal an answer in a text by which it can be recognised, and from which it cannot be read."""
     how = "float" if "float" in _kinds(answer) else "exact"
     return f"{how}-{salt}-{_digest(answer, how, salt)}"
 
@@ -62,7 +62,7 @@ def _kinds(value: Any) -> set[str]:
 
 
 def _plainly(value: Any, how: str) -> str:
-    """A value as text, in which a list and a tuple are the same, and elements of a set have one order."""
+    """Write a value as text in which lists and tuples are the same, and the elements of a set have one order."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) or (how == "float" and type(value) is int):

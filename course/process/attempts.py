@@ -55,7 +55,7 @@ def cached(function: Any, parameters: dict[str, Any]) -> Any:
 
 
 def packed(attempt: Any) -> bytes:
-    """An attempt with what it uses from the notebook. Raises whatever stands against that: see `not_packed`."""
+    """Pack an attempt with what it uses from the notebook. Raises whatever prevents that: see `not_packed`."""
     buffer = io.BytesIO()
     _Packer(buffer).dump(_without_graphs(attempt))
     return buffer.getvalue()
@@ -71,7 +71,7 @@ def _without_graphs(attempt: Any) -> Any:
 
 
 def not_packed(error: Exception) -> str:
-    """What to say of an attempt that cannot be packed."""
+    """Say why an attempt cannot be packed."""
     if isinstance(error, _WithGraph):
         return (
             "It uses a result that was computed elsewhere in the notebook. Let it use its arguments alone, and "
@@ -82,7 +82,7 @@ def not_packed(error: Exception) -> str:
 
 
 def judged(key: str, hidden: bool, source: str, packed: bytes) -> Answer:
-    """What is said of a packed attempt, by the engine of this process."""
+    """Judge a packed attempt with the engine of this process."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         answer = _judged(key, hidden, source, packed)
@@ -113,14 +113,14 @@ def _named(error: Exception) -> str:
 
 
 def known(answer: Answer) -> Answer:
-    """The answer itself. Raises NotChecked where it is that the check did not work."""
+    """Return the answer itself. Raises NotChecked where it says that the check did not work."""
     if answer["state"] == _BROKEN:
         raise NotChecked(answer["message"])
     return answer
 
 
 def too_long(seconds: float) -> str:
-    """What to say of an attempt that was stopped."""
+    """Say of an attempt that it was stopped."""
     return (
         f"It was stopped after {seconds:g} seconds. Is there a loop that never ends, or one that does far too "
         "much? (`x in a_list` looks at every entry; in a set or a dict it looks at one.)"
@@ -128,11 +128,11 @@ def too_long(seconds: float) -> str:
 
 
 def beginning(printed: str) -> str:
-    """What is shown of what an attempt printed."""
+    """Return what is shown of an attempt's output."""
     shown = "\n".join(printed[:PRINTED_CHARACTERS].splitlines()[:PRINTED_LINES])
     return shown + ("\n..." if len(shown) < len(printed.rstrip()) else "")
 
 
 def line_of(at: tuple[str, int] | None) -> str:
-    """The line of a cell that an error came from, as far as it is known here."""
+    """Return the line of a cell that an error came from, as far as it is known here."""
     return linecache.getline(*at).strip() if at else ""

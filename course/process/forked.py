@@ -55,7 +55,7 @@ class Nursery:
         theirs.close()
 
     def start(self) -> Forked:
-        """A process with a pipe to it and one from it. Raises EOFError where the one that forks has gone."""
+        """Start a process with a pipe to it and one from it. Raises EOFError where the one that forks has gone."""
         (read, stdin), (stdout, write) = os.pipe(), os.pipe()
         with contextlib.suppress(OSError):
             socket.send_fds(self._line, [_FORK], [read, write])
@@ -84,7 +84,7 @@ class Nursery:
 
 
 def kill_the_left_behind() -> None:
-    """What an answer has started, and left: on Linux they have become this process's own."""
+    """Kill what an answer started and left behind: on Linux, this process has inherited it."""
     with contextlib.suppress(ImportError):
         import psutil
 

@@ -33,7 +33,7 @@ class _TooLong(BaseException):  # an attempt may catch every Exception
 
 
 def ask(key: str, hidden: bool, source: str, packed: bytes, seconds: float) -> Answer:
-    """What is said of an attempt, which may compute for `seconds`. Raises NotChecked."""
+    """Return what is said of an attempt, which may compute for `seconds`. Raises NotChecked."""
     with _numbers_and_dtype_kept():
         try:
             with _stopped_after(seconds):

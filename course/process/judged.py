@@ -62,14 +62,14 @@ class Reply(NamedTuple):
 
 
 def written(reply: Reply) -> bytes:
-    """A reply as JSON."""
+    """Write a reply as JSON."""
     attempt = reply.attempt
     tried = {"raised": attempt} if isinstance(attempt, Raised) else attempt._asdict() | {"seen": _seen(attempt.seen)}
     return json.dumps({"attempt": tried, "cell": reply.cell, "printed": reply.printed}).encode()
 
 
 def read(data: bytes) -> Reply:
-    """A reply from JSON, whoever wrote it: plain data alone. Raises ValueError where it is none."""
+    """Read a reply from JSON, whoever wrote it: plain data alone. Raises ValueError where it is none."""
     try:
         reply = json.loads(data)
         attempt, cell = reply["attempt"], reply["cell"]
@@ -165,7 +165,7 @@ def _texts(values: Iterable[Any]) -> list[str]:
 
 
 def own(folder: str) -> dict[str, str]:
-    """What the environment says of places, for a process that has this folder alone."""
+    """Return what the environment says of places, for a process that has this folder alone."""
     names = ("HOME", "TMPDIR", "TEMP", "TMP", "IPYTHONDIR", "MPLCONFIGDIR", "USERPROFILE", "LOCALAPPDATA", "APPDATA")
     return dict.fromkeys(names, folder) | {"PIP_RETRIES": "0"}  # there is no network, and no answer waits for one
 
@@ -208,7 +208,7 @@ def serve() -> None:
 
 
 def _readable() -> tuple[list[Path], list[Path]]:
-    """Where Python, what is installed, and the engine are; and folders of which imports may see the names alone."""
+    """Return where Python, its packages and the engine are; and folders in which imports may see names alone."""
     python = [sys.prefix, sys.base_prefix, os.path.realpath(sys.executable), *sys.path]
     system = ["/usr", "/lib", "/lib64", "/bin", "/proc", "/sys"]
     settings = ["ld.so.cache", "localtime", "timezone", "passwd", "group", "nsswitch.conf", "hosts", "fonts"]
@@ -221,7 +221,7 @@ def _readable() -> tuple[list[Path], list[Path]]:
 
 
 def _around(places: list[Path], closed: list[Path]) -> tuple[list[Path], list[Path]]:
-    """What of some places is open where parts of them are closed: that, and the folders above those parts."""
+    """Return what can be read around the closed parts of some places, and the folders above them, to be listed."""
     readable, listed, waiting = [], [], list(places)
     while waiting:
         place = waiting.pop()

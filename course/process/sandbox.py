@@ -30,7 +30,7 @@ class NoSandbox(Exception):
 
 
 def locks_files() -> bool:
-    """Whether this system can close files to a process."""
+    """Tell whether this system can close files to a process."""
     return sys.platform == "linux" and ctypes.CDLL(None).syscall(_CREATE_RULESET, None, 0, _VERSION) > 0
 
 

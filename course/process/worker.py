@@ -57,7 +57,7 @@ class _Spare:
     process: subprocess.Popen[bytes] | None = None
 
     def take(self) -> subprocess.Popen[bytes]:
-        """A process that is ready. Raises NotChecked where none can be had."""
+        """Take a process that is ready. Raises NotChecked where none can be had."""
         for _ in range(2):  # the one in store may have been started while the course was being updated
             process, self.process = self.process or self._start(), None
             try:
@@ -123,7 +123,7 @@ def ask(
 
 
 def exchange(process: Running, question: bytes, seconds: float) -> tuple[bytes, str]:
-    """What a process answers to a question; where it gives no answer, what became of it. It is stopped in any case."""
+    """Put a question to a process and return its answer, or what became of it. It is stopped in any case."""
     replies: list[bytes] = []
     # Not by `communicate`, which waits until nobody holds the pipes: what the notebook has started holds them too.
     talk = threading.Thread(target=converse, args=(process, question, replies), daemon=True)
@@ -188,7 +188,7 @@ def send(pipe: IO[bytes] | None, message: bytes) -> None:
 
 
 def received(pipe: IO[bytes] | None) -> bytes:
-    """The next message; b"" where whoever would have sent it is gone, or says that it is longer than any is."""
+    """Return the next message; b"" where the sender is gone, or announces one longer than any may be."""
     assert pipe is not None
     length = int.from_bytes(pipe.read(8), "big")
     return pipe.read(length) if length <= MOST_IN_A_FILE else b""
@@ -219,7 +219,7 @@ def _children(psutil: Any, pid: int) -> list[Any]:
 
 
 def stop_tree(process: subprocess.Popen[Any]) -> None:
-    """A process of the course's own, and whom it has started: itself first, so that it starts nobody else."""
+    """Stop a process of the course's own, and those it has started: itself first, so that it starts no more."""
     with contextlib.suppress(ImportError):
         import psutil
 
@@ -236,7 +236,7 @@ def stop_tree(process: subprocess.Popen[Any]) -> None:
 
 
 def kill_all_of(pid: int) -> None:
-    """What a process has started, and on POSIX itself."""
+    """Kill what a process has started, and on POSIX itself."""
     with contextlib.suppress(ImportError):
         import psutil
 

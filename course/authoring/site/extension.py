@@ -72,14 +72,14 @@ def offer(app: "Sphinx", page: str, template: str, context: dict[str, Any], tree
 
 
 def files(app: "Sphinx") -> Iterator[tuple[str, dict[str, str], str]]:
-    """A page for each file of the repository that a text links to, with its lines numbered."""
+    """Make a page for each file of the repository that a text links to, with its lines numbered."""
     for name in app.config.site_linked:
         text = (ROOT / name).read_text(encoding="utf-8")
         yield f"files/{name}", {"title": name, "body": listing(name, text)}, "page.html"
 
 
 def listing(name: str, text: str) -> str:
-    """A file as HTML; line 12 is at #L-12."""
+    """Render a file as HTML; line 12 is at #L-12."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import TextLexer, get_lexer_for_filename

@@ -18,7 +18,7 @@ STILL = "<p class='asleep'><em>A still picture. In JupyterLab it answers to your
 
 
 def page(nb: "NotebookNode", place: str, links: Links) -> "NotebookNode":
-    """A notebook as the site shows it."""
+    """Render a notebook for the site."""
     cells = [cell for cell in nb.cells if "navigation" not in cell.metadata.get("tags", [])]
     for asked in answers(cells):
         asked.metadata["tags"] = ["hide-output"]
@@ -36,7 +36,7 @@ def page(nb: "NotebookNode", place: str, links: Links) -> "NotebookNode":
 
 
 def answers(cells: Sequence["NotebookNode"]) -> Iterator["NotebookNode"]:
-    """The cells whose outputs answer a prediction: those before a text that says why, up to the question."""
+    """Find the cells whose outputs answer a prediction: from the explanation back up to the question."""
     for place, cell in enumerate(cells):
         if cell.cell_type == "markdown" and cell.source.startswith(FOLDED):
             for before in reversed(cells[:place]):
@@ -46,7 +46,7 @@ def answers(cells: Sequence["NotebookNode"]) -> Iterator["NotebookNode"]:
 
 
 def of_output(cell: "NotebookNode", html: str, place: str, links: Links) -> str:
-    """A stored output as the site shows it; a figure that answers knows its script."""
+    """Render a stored output for the site; a figure that answers a prediction knows its script."""
     if ASKED.search(cell.source):
         html = html.replace(ASLEEP, "").replace(TWICE, "<p>")
     html = links.in_html(html.replace(ASLEEP, STILL), place)
@@ -55,7 +55,7 @@ def of_output(cell: "NotebookNode", html: str, place: str, links: Links) -> str:
 
 
 def exercises(blank: "NotebookNode", solved: "NotebookNode") -> "NotebookNode":
-    """The exercises, each with its solution folded away below it."""
+    """Render the exercises, each with its solution folded away below it."""
     from nbformat.v4 import new_markdown_cell
 
     answers = {cell.metadata.exercise: cell for cell in solved.cells if "exercise" in cell.metadata}

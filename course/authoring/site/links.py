@@ -30,7 +30,7 @@ class Links:
         self.pictures: set[str] = set()
 
     def in_markdown(self, text: str, place: str) -> str:
-        """A text with its links as the site has them; `place`: the page that it stands on."""
+        """Return a text with its links as the site has them; `place`: the page it stands on."""
 
         def one(match: re.Match[str]) -> str:
             return self._link(match["words"], match["to"], place, match["picture"]) if match["link"] else match[0]
@@ -60,7 +60,7 @@ class Links:
         return words if url is None else f'<a href="{escape(url)}">{words}</a>'
 
     def url(self, to: str, place: str) -> str | None:
-        """The address of what a link leads to, from the page on which it stands; None if the site does not have it."""
+        """Return the address that a link leads to, as seen from its page; None if the site does not have it."""
         path, anchor = self._resolved(to, place)
         if path is None:
             return to
@@ -72,7 +72,7 @@ class Links:
         return f"{_from(f'files/{path}', place)}.html{anchor and '#' + anchor.replace('L', 'L-', 1)}"
 
     def _resolved(self, to: str, place: str) -> tuple[str | None, str]:
-        """A path in the repository, and what is behind the #; None where the link leads out of the course."""
+        """Split a link into a path in the repository and what follows the #; None where it leads out of the course."""
         if _ELSEWHERE.match(to):
             return None, ""
         path, _, anchor = to.partition("#")
@@ -88,5 +88,5 @@ def _from(path: str, place: str) -> str:
 
 
 def slug(anchor: str) -> str:
-    """The name that a heading has on its page, by what GitHub or JupyterLab calls it."""
+    """Return the name that a heading has on its page, from what GitHub or JupyterLab calls it."""
     return re.sub(r"[^\w-]", "", anchor.lower())

@@ -68,14 +68,14 @@ def make(target: Path, pyodide: Path | None = None) -> None:
 
 
 def begun_with(nb: dict[str, Any]) -> dict[str, Any]:
-    """A notebook with the cell that fetches the course before all others."""
+    """Put the cell that fetches the course at the top of a notebook."""
     why = {"cell_type": "markdown", "id": "in-the-browser", "metadata": {}, "source": WHY}
     first = {"cell_type": "code", "id": "fetch-the-course", "metadata": {}, "source": FIRST}
     return nb | {"cells": [why, first | {"outputs": [], "execution_count": None}, *nb["cells"]]}
 
 
 def brought() -> list[str]:
-    """The distributions whose wheels lie beside the page: what the lessons need and Pyodide has not."""
+    """List the distributions whose wheels lie beside the page: what the lessons need and Pyodide lacks."""
     from packaging.requirements import Requirement
 
     found: dict[str, None] = {}
@@ -91,7 +91,7 @@ def brought() -> list[str]:
 
 
 def locked(names: list[str], folder: Path) -> Path:
-    """A file of the lines that the browser's lock has for these distributions."""
+    """Write a file with the lines that the browser's lock has for these distributions."""
     lock = lock_file(EXTRA).read_text(encoding="utf-8")
     lines = [re.search(rf"(?ms)^{name}==.*?(?=^\S|\Z)", lock) for name in names]
     path = folder / "requirements.txt"
@@ -113,7 +113,7 @@ def provide(pyodide: Path, folder: Path) -> None:
 
 
 def settings_of(target: Path, wheels: list[Path]) -> dict[str, Any]:
-    """What JupyterLite's build is told."""
+    """Return the settings of JupyterLite's build."""
     shared = ENVIRONMENT / "share/jupyter/labextensions"
     return {
         "LiteBuildConfig": {

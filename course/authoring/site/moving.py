@@ -49,7 +49,7 @@ def mark(nb: "NotebookNode", live: list[Figure]) -> None:
 
 
 def table(lessons: Mapping[str, Path], live: Mapping[str, list[Figure]]) -> str:
-    """The page that says which figures can be moved."""
+    """Write the page that says which figures can be moved."""
     rows = [WORDS, "| lesson | figure | here | |", "|---|---|---|---|"]
     for number, path in lessons.items():
         where = f"[{number} {name_of(path)}](notebooks/{path.name})"

@@ -66,7 +66,7 @@ def _name(path: Path, root: Path = ROOT) -> str:
 
 
 def document(name: str, links: Links) -> str:
-    """A document of the repository."""
+    """Render a document of the repository."""
     text = ((ROOT if (ROOT / name).is_file() else HOME) / name).read_text(encoding="utf-8")
     if name == "README.md":  # its beginning is the first page
         text = "# Start, learn, teach\n\n## " + text.partition("\n## ")[2]
@@ -80,7 +80,7 @@ def owner() -> str:
 
 
 def owned(text: str, owner: str) -> str:
-    """A document with the addresses that say OWNER as links, or, as long as nobody is known, without these tables."""
+    """Turn the addresses that say OWNER into links, or, while there is no owner yet, leave these tables out."""
     parts = text.split("\n\n")
     for place, part in enumerate(parts):
         if "OWNER" in part and part.startswith("|"):
@@ -94,7 +94,7 @@ def owned(text: str, owner: str) -> str:
 
 
 def notebook(path: Path, links: Links, live: list[Figure]) -> str:
-    """A lesson."""
+    """Render a lesson."""
     import nbformat
 
     nb = nbformat.read(path, as_version=4)
@@ -103,7 +103,7 @@ def notebook(path: Path, links: Links, live: list[Figure]) -> str:
 
 
 def exercise(path: Path, links: Links) -> str:
-    """A lesson's exercises, with their solutions where these are at hand."""
+    """Render a lesson's exercises, with their solutions where these are at hand."""
     import nbformat
 
     nb = nbformat.read(path, as_version=4)
@@ -114,7 +114,7 @@ def exercise(path: Path, links: Links) -> str:
 
 
 def drawn(match: re.Match[str]) -> str:
-    """A graph of Mermaid's, which only a program in the page could draw, as a picture."""
+    """Render one of Mermaid's graphs, which a page could draw only with a program, as a picture."""
     from engine.viz.dot import Drawing
 
     names = dict(re.findall(r"(\w+)\[(.+?)\]", match[1]))
@@ -134,7 +134,7 @@ def drawn(match: re.Match[str]) -> str:
 
 
 def front(links: Links) -> str:
-    """The first page: how the README begins."""
+    """Write the first page: the beginning of the README."""
     opening = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## ")[0]
     learn = ["README", "lessons", "exercises/index"]
     trees = [_toctree("Learn", learn)]
@@ -149,7 +149,7 @@ def _toctree(caption: str, entries: list[str]) -> str:
 
 
 def indices(found: Mapping[str, Path], exercises: list[Path], notes: Mapping[str, Path]) -> dict[str, str]:
-    """The pages that only list others: lessons, exercises, notes for those who teach."""
+    """Write the pages that only list others: lessons, exercises, notes for teachers."""
     names = {number: f"{number} {name_of(path)}" for number, path in found.items()}
     lists = {
         "lessons.md": ("The lessons", [f"{names[n]} <{_name(path)}>" for n, path in found.items()]),

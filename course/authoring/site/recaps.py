@@ -14,7 +14,7 @@ _MARKS = re.compile(r"[^\w ]")
 
 
 def pages(lessons: Mapping[str, Path], links: Links) -> dict[str, str]:
-    """The two pages."""
+    """Write the two pages."""
     recaps = {number: recap(path) for number, path in lessons.items()}
     where = {n: links.in_markdown(f"[{n} {name_of(p)}](notebooks/{p.name})", "x.md") for n, p in lessons.items()}
     words = [
@@ -36,7 +36,7 @@ def pages(lessons: Mapping[str, Path], links: Links) -> dict[str, str]:
 
 
 def recap(path: Path) -> str:
-    """What a lesson's notebook says under Recap."""
+    """Return what a lesson's notebook says under Recap."""
     import nbformat
 
     cells = nbformat.read(path, as_version=4).cells
@@ -45,7 +45,7 @@ def recap(path: Path) -> str:
 
 
 def tables(text: str, first: tuple[str, ...]) -> Iterator[list[str]]:
-    """The rows of the tables whose first column is called so."""
+    """Yield the rows of the tables whose first column has this heading."""
     for block in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
         head, _, *rows = (
             [cell.strip() for cell in _CELL.split(line.strip().strip("|"))] for line in block.splitlines()

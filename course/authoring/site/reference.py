@@ -17,19 +17,19 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def modules() -> list[str]:
-    """The modules that have texts, as their files are called."""
+    """Return the modules that have texts, by the names of their files."""
     from engine.help import HERE
 
     return sorted({path.stem.partition("-")[0] for path in HERE.glob("*.md")})
 
 
 def full(module: str, name: str = "") -> str:
-    """The path by which a program reaches a name; it is its anchor, too."""
+    """Return the path by which a program reaches a name; it is its anchor, too."""
     return ".".join(filter(None, ["engine", "" if module == "engine" else module, name]))
 
 
 def pages(lessons: Mapping[str, Path], links: Links) -> dict[str, str]:
-    """A page for each module, and the list of them."""
+    """Write a page for each module, and the list of them."""
     from engine.help import texts
 
     known = {full(module, name): f"{full(module)}.html" for module in modules() for name in texts(module)}
@@ -58,7 +58,7 @@ def page(module: str, known: Mapping[str, str], lessons: Mapping[str, Path], lin
 
 
 def found(path: str) -> Any:
-    """What a path leads to; None where it is nothing that exists without an instance."""
+    """Return what a path leads to; None for what does not exist without an instance."""
     what: Any = import_module("engine")
     done = "engine"
     for name in path.split(".")[1:]:
@@ -74,7 +74,7 @@ def found(path: str) -> Any:
 
 
 def signature(what: Any) -> str:
-    """How a function or class is called; empty for what is not called, or does not tell."""
+    """Write how a function or class is called; empty where it is not called, or does not tell."""
     try:
         return _ADDRESS.sub("", str(inspect.signature(what))) if callable(what) else ""
     except (TypeError, ValueError):
@@ -82,7 +82,7 @@ def signature(what: Any) -> str:
 
 
 def source(what: Any) -> str | None:
-    """The file and line where a function or class stands, if that is in the engine."""
+    """Return the file and line of a function or class, if that is in the engine."""
     function: Any = what.fget if isinstance(what, property) else what
     what = inspect.unwrap(function) if callable(function) else function
     if inspect.isfunction(what):  # one that is written out, and so in no file: the operation that it calls
@@ -99,7 +99,7 @@ def source(what: Any) -> str | None:
 
 
 def shown(text: str, known: Mapping[str, str], lessons: Mapping[str, Path]) -> str:
-    """A text as Markdown: examples as blocks, lessons and names as links."""
+    """Render a text as Markdown: examples as blocks, lessons and names as links."""
 
     def lesson(match: re.Match[str]) -> str:
         path = lessons.get(match[2])

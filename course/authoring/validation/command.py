@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def how_of(options: argparse.Namespace) -> How:
-    """What the options ask of each notebook. Raises Problem."""
+    """Return what the options ask of each notebook. Raises Problem."""
     also = read_line(options.also) if options.also else None
     two = also is not None or len(options.kernel) == 2
     names = (*NAMES, WORLDS) if two else NAMES
@@ -71,7 +71,7 @@ def how_of(options: argparse.Namespace) -> How:
 
 
 def configured(paths: list[str]) -> str | None:
-    """The file of masks that the project of the notebooks names, in the nearest pyproject.toml. Raises Problem."""
+    """Return the file of masks named in the nearest pyproject.toml above the notebooks. Raises Problem."""
     place = Path(*paths[:1]).resolve()
     file = next((folder / PROJECT for folder in (place, *place.parents) if (folder / PROJECT).is_file()), None)
     if file is None:
@@ -95,7 +95,7 @@ def _store(verdict: Verdict, options: argparse.Namespace) -> None:
 
 
 def rules(masks: tuple[Mask, ...]) -> str:
-    """What is masked and how the rest is compared, in words and patterns."""
+    """Describe what is masked and how the rest is compared, in words and patterns."""
     masked = [f"masked: {mask.what}\n  {mask.pattern}\n  -> {mask.replacement}" for mask in masks]
     looked = [f"{check.name}: {check.what}" for check in CHECKS]
     ran = [
@@ -107,12 +107,12 @@ def rules(masks: tuple[Mask, ...]) -> str:
 
 
 def _matching(name: str) -> list[str]:
-    """The paths that a pattern stands for, since not every shell takes it for one (Windows), else the name itself."""
+    """Return the paths that a pattern matches, since not every shell expands it (Windows), else the name itself."""
     return [name] if Path(name).exists() else sorted(glob.glob(name)) or [name]  # noqa: PTH207  it may be absolute
 
 
 def notebooks(given: list[str]) -> list[Path]:
-    """The notebooks that paths name, those of folders in order. Raises Problem where a path names none."""
+    """Return the notebooks that paths name, those of folders in order. Raises Problem where a path names none."""
     found: list[Path] = []
     for path in map(Path, itertools.chain.from_iterable(map(_matching, given))):
         if path.is_dir():

@@ -33,7 +33,7 @@ STORED = ("stored", "new")
 def differences(
     stored: list[NotebookNode], new: list[NotebookNode], masks: tuple[Mask, ...], names: tuple[str, str] = STORED
 ) -> list[str]:
-    """What differs, each as a text with a diff; empty where the outputs are the same. `names`: of the two."""
+    """Return what differs, each as a text with a diff; empty where the outputs agree. `names`: of the two."""
     gone, come = (
         ("is no longer there", "is not stored")
         if names == STORED
@@ -54,7 +54,7 @@ def differences(
 
 
 def _parts(outputs: list[NotebookNode], masks: tuple[Mask, ...]) -> list[tuple[str, str]]:
-    """Each thing that the outputs show: what kind it is, and its masked text."""
+    """Return each thing that the outputs show: its kind and its masked text."""
     parts: list[tuple[str, str]] = []
     for output in coalesce_streams(copy.deepcopy(outputs)) or []:
         if output.output_type == "stream":
@@ -81,7 +81,7 @@ def _is_picture(kind: str) -> bool:
 
 
 def same(kind: str, stored: str, new: str) -> bool:
-    """Whether two texts of one kind show the same."""
+    """Tell whether two texts of one kind show the same."""
     if stored == new:
         return True
     if _is_picture(kind):
@@ -114,7 +114,7 @@ def _on_white(picture: Image.Image) -> Image.Image:
 
 
 def _elements(svg: str) -> list[tuple[str, str]]:
-    """The names and texts of an SVG's elements, without what it says of itself (its date, the program)."""
+    """Return the names and texts of an SVG's elements, without its metadata (date, program)."""
     root = ElementTree.fromstring(svg)
     for parent in list(root.iter()):
         for child in [child for child in parent if str(child.tag).endswith("}metadata")]:
@@ -129,5 +129,5 @@ def _difference(what: str, stored: str, new: str, names: tuple[str, str]) -> str
 
 
 def diff(stored: Iterable[str], new: Iterable[str], names: tuple[str, str]) -> list[str]:
-    """A unified diff without its file names."""
+    """Return a unified diff without its file names."""
     return list(difflib.unified_diff(list(stored), list(new), *names, lineterm="", n=2))

@@ -46,12 +46,12 @@ class Trial(NamedTuple):
 
 
 def graded(nb: NotebookNode) -> bool:
-    """Whether a program gives points for anything in it."""
+    """Tell whether a program gives points for anything in the notebook."""
     return any(_is_test(cell) for cell in nb.cells)
 
 
 def contract(nb: NotebookNode, trial: Trial) -> Iterator[Found]:
-    """What is wrong with the exercises of a notebook, each with the place of its cell. Raises Problem."""
+    """Find what is wrong with a notebook's exercises, each with the place of its cell. Raises Problem."""
     try:
         blank, released = _cleared(nb, trial.path, hidden=True), _cleared(nb, trial.path, hidden=False)
     except (RuntimeError, ValueError) as error:  # nbgrader's words: a region that does not end, say
@@ -93,7 +93,7 @@ def _is_answer(cell: NotebookNode) -> bool:
 
 
 def _cleared(nb: NotebookNode, path: Path, hidden: bool) -> NotebookNode:
-    """A notebook as nbgrader releases it; `hidden`: with the hidden tests, as it grades one that nobody has filled."""
+    """Return a notebook as nbgrader releases it; `hidden`: with hidden tests, as it grades one left blank."""
     try:
         from nbgrader.preprocessors import ClearHiddenTests, ClearOutput, ClearSolutions
         from traitlets.config import PyFileConfigLoader
@@ -111,14 +111,14 @@ def _cleared(nb: NotebookNode, path: Path, hidden: bool) -> NotebookNode:
 
 
 def _earned(done: Run) -> dict[int, tuple[float, float]]:
-    """What each test earns, and could, by nbgrader's rule."""
+    """Return what each test earns, and the most it could, by nbgrader's rule."""
     from nbgrader.utils import determine_grade
 
     return {at: determine_grade(cell) for at, cell in enumerate(done.notebook.cells) if _is_test(cell)}
 
 
 def _points(done: Run, who: str, part: int) -> Iterator[Found]:
-    """Whether all tests earn nothing (`part` 0) or everything (1)."""
+    """Check that all tests earn nothing (`part` 0), or everything (1)."""
     if done.stopped is not None:
         yield done.stopped, f"{who} could not be run: {done.why}"
         return
@@ -130,7 +130,7 @@ def _points(done: Run, who: str, part: int) -> Iterator[Found]:
 
 
 def _shown(done: Run) -> str:
-    """What the tests say."""
+    """Return what the tests say."""
     found = []
     for cell in [cell for cell in done.notebook.cells if _is_test(cell)]:
         for output in cell.outputs:
@@ -142,7 +142,7 @@ def _shown(done: Run) -> str:
 
 
 def given_away(nb: NotebookNode, released: NotebookNode) -> Iterator[Found]:
-    """A solution or a hidden test of which every line stands in one cell that learners get."""
+    """Find a solution or a hidden test of which every line stands in one cell that learners get."""
     seen = [(at, _plain(cell.source)) for at, cell in enumerate(released.cells)]
     for at, region in _regions(nb):
         lines = [line for line in map(_plain, region.splitlines()) if line and not line.startswith("#")]
@@ -158,7 +158,7 @@ def _plain(text: str) -> str:
 
 
 def _regions(nb: NotebookNode) -> list[tuple[int, str]]:
-    """What nbgrader takes out, by the place of its cell: marked regions, else a whole answer of code."""
+    """Return what nbgrader takes out, by the place of its cell: marked regions, else a whole answer of code."""
     found = []
     for at, cell in enumerate(nb.cells):
         marked = _REGION.findall(cell.source)
@@ -171,7 +171,7 @@ def _regions(nb: NotebookNode) -> list[tuple[int, str]]:
 
 
 def _wrong(nb: NotebookNode, path: Path) -> Iterator[tuple[int | None, str, str]]:
-    """Each wrong answer: the place of the cell that it answers, its source, what it has to be told.
+    """Yield each wrong answer: the place of the cell that it answers, its source, what it has to be told.
 
     Without a place, what is wrong with the file.
     """

@@ -170,7 +170,7 @@ def _run_again(stored: NotebookNode, how: How, verdict: Verdict, places: list[tu
 
 
 def read(path: Path) -> tuple[dict[str, Any], NotebookNode]:
-    """A notebook as its file has it, and as nbformat has it. Raises whatever is wrong with it."""
+    """Read a notebook as its file has it, and as nbformat has it. Raises whatever is wrong with it."""
     data = json.loads(path.read_text(encoding="utf-8"))
     if data.get("nbformat", 0) < 4:  # an old form, of which nothing is known but what nbformat makes of it
         nb = nbformat.reads(json.dumps(data), as_version=4)
@@ -186,7 +186,7 @@ def read(path: Path) -> tuple[dict[str, Any], NotebookNode]:
 
 
 def _failure(index: int, done: Run, marks: dict[str, bool], timeout: int) -> list[str]:
-    """Why a cell's run itself is wrong, whatever it shows."""
+    """Say why a cell's run itself is wrong, whatever it shows."""
     raised = [f"{o.ename}: {o.evalue}" for o in done.notebook.cells[index].outputs if o.output_type == "error"]
     if index in done.late:
         return [f"it took longer than {timeout} s"]
@@ -213,12 +213,12 @@ def _note_exemption(verdict: Verdict, cell: NotebookNode, place: tuple[str, int 
 
 
 def _number(cell: NotebookNode, ordinal: int) -> str:
-    """What the reader sees beside a cell; where nothing is stored, which of the code cells it is."""
+    """Return the number beside a cell; where none is stored, its place among the code cells."""
     return f"[{cell.execution_count}]" if cell.execution_count is not None else f"code cell {ordinal}"
 
 
 def pair_of(path: Path, notebook: NotebookNode) -> tuple[Path, dict[str, str]] | None:
-    """The text that Jupytext pairs with a notebook, and its format."""
+    """Find the text that Jupytext pairs with a notebook, and its format."""
     # What is read as configuration is whatever lies in somebody's folder: any fault of it means no pair.
     try:
         formats = notebook_formats(notebook, load_jupytext_config(str(path.resolve())), str(path.resolve()))
@@ -245,7 +245,7 @@ def _lines(file: Path, notebook: NotebookNode) -> dict[int, int]:
 
 
 def updated(verdict: Verdict) -> NotebookNode:
-    """The stored notebook with new outputs where they differ, and the numbers that prose takes from them."""
+    """Return the stored notebook with new outputs where they differ, and with the numbers that prose quotes."""
     result = nbformat.read(verdict.path, as_version=4)
     for index in verdict.differing:
         cell = result.cells[index]

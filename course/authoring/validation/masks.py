@@ -42,7 +42,7 @@ MASKS = (
 
 
 def read(path: str | None) -> tuple[Mask, ...]:
-    """The built-in masks, and those of a file in nbval's format. Raises Problem where the file is no such file."""
+    """Read the built-in masks, and those of a file in nbval's format. Raises Problem where the file is not one."""
     if path is None:
         return MASKS
     try:
@@ -59,7 +59,7 @@ def read(path: str | None) -> tuple[Mask, ...]:
 
 
 def apply(text: str, masks: tuple[Mask, ...]) -> str:
-    """A text with everything replaced that the masks describe."""
+    """Replace everything in a text that the masks describe."""
     for mask in masks:
         text = re.sub(mask.pattern, mask.replacement, text)
     return text

@@ -25,12 +25,12 @@ _SHOWN = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:[,_]\d{3})+(?![\d.,_]*\w)|\d+(?:\
 
 
 def roles(source: str) -> str:
-    """A Markdown cell as its text has it: {out} in the place of each number with a name."""
+    """Return a Markdown cell as its text has it: {out} in place of each number with a name."""
     return _ANY.sub(lambda match: f"{{out}}`{_key(match, 'mark')}`" if match["mark"] else match[0], source)
 
 
 def filled(source: str, known: Mapping[str, list[str]]) -> str:
-    """A Markdown cell with the numbers that it names. Raises ValueError where there is none."""
+    """Fill a Markdown cell with the numbers that it names. Raises ValueError where one is missing."""
 
     def number(match: re.Match[str]) -> str:
         kind = "role" if match["role"] else "mark"
@@ -40,7 +40,7 @@ def filled(source: str, known: Mapping[str, list[str]]) -> str:
 
 
 def numbers_of(cells: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """What each cell with a name shows: the numbers, as they stand there. Raises ValueError where two have one name."""
+    """Return the numbers that each cell with a name shows, as written. Raises ValueError for a name used twice."""
     known: dict[str, list[str]] = {}
     for cell in cells:
         tags = cell.get("metadata", {}).get("tags", []) if cell["cell_type"] == "code" else []
@@ -87,7 +87,7 @@ def _number(match: re.Match[str], kind: str, known: Mapping[str, list[str]]) -> 
 
 
 def wrong(source: str, known: Mapping[str, list[str]]) -> Iterator[str]:
-    """What is said of each number with a name that is not what its cell shows."""
+    """Yield what is said of each number with a name that differs from what its cell shows."""
     for match in _ANY.finditer(source):
         kind = "role" if match["role"] else "mark"
         if not match[kind]:

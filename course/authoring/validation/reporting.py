@@ -10,7 +10,7 @@ from course.authoring.validation.worlds import WORLDS
 
 
 def shown(verdict: Verdict) -> str:
-    """What a reader is told of one notebook."""
+    """Write the report on one notebook."""
     state = _state(verdict)
     lines = [f"{relative(verdict.path)}: {state} ({_count(verdict.cells, 'cell')})"]
     if verdict.broken:
@@ -21,7 +21,7 @@ def shown(verdict: Verdict) -> str:
 
 
 def told(verdict: Verdict, finding: Finding) -> str:
-    """What a reader is told of one finding."""
+    """Write what one finding says."""
     first, *rest = finding.says.splitlines()
     about = f"{finding.check}: " * (finding.check != OUTPUTS)
     return "\n".join([f"{finding.cell}{_in_text(verdict, finding)}: {about}{first}", *(f"  {line}" for line in rest)])
@@ -56,13 +56,13 @@ def _in_text(verdict: Verdict, finding: Finding) -> str:
 
 
 def relative(path: Path) -> str:
-    """A path as the reader would type it."""
+    """Return a path as the reader would type it."""
     path = path.resolve()
     return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.as_posix()
 
 
 def last_line(verdicts: list[Verdict]) -> str:
-    """The verdict on all of them."""
+    """Write the verdict on all of them."""
     broken = sum(bool(one.broken) for one in verdicts)
     found, faults, between = (sum(map(count, verdicts)) for count in (_differing, _faults, _between))
     of = f"{_count(sum(one.cells for one in verdicts), 'cell')} of {_count(len(verdicts), 'notebook')}"
@@ -82,7 +82,7 @@ def _count(number: int, what: str) -> str:
 
 
 def junit(verdicts: list[Verdict], path: Path) -> None:
-    """A file that every CI reads: a test suite a notebook, a failure a finding."""
+    """Write a file that every CI reads: a test suite for each notebook, a failure for each finding."""
     root = ElementTree.Element("testsuites")
     for one in verdicts:
         name, failures = relative(one.path), len(one.findings)
@@ -123,7 +123,7 @@ def _escaped(text: str) -> str:
 
 
 def append_summary(verdicts: list[Verdict], path: Path) -> None:
-    """A table of the notebooks, and below it what differs, for `$GITHUB_STEP_SUMMARY`."""
+    """Append a table of the notebooks, and what differs, to `$GITHUB_STEP_SUMMARY`."""
     rows = ["| notebook | cells | differ | faults | exempt |", "|---|---|---|---|---|"]
     for one in verdicts:
         differ = "could not run" if one.broken else str(_differing(one))

@@ -44,7 +44,7 @@ class Source:
         self.cells: list[dict[str, Any]] = data["cells"]
 
     def of(self, *kinds: str) -> Iterator[tuple[int, str]]:
-        """The cells of some kinds: their places and sources."""
+        """Return the cells of some kinds: their places and sources."""
         return ((at, joined(cell["source"])) for at, cell in enumerate(self.cells) if cell["cell_type"] in kinds)
 
     @cached_property
@@ -54,12 +54,12 @@ class Source:
 
     @cached_property
     def ran(self) -> bool:
-        """Whether any cell was run before the notebook was stored."""
+        """Tell whether any cell was run before the notebook was stored."""
         return any(cell.get("outputs") or cell.get("execution_count") is not None for cell in self.cells)
 
     @cached_property
     def shown(self) -> list[tuple[int, str]]:
-        """Each text in an output; no picture."""
+        """Return each text in an output; no picture."""
         return [
             (at, text)
             for at, cell in enumerate(self.cells)
@@ -85,7 +85,7 @@ def texts_of(output: dict[str, Any]) -> Iterator[str]:
 
 
 def unmarked(source: str) -> str:
-    """A Markdown cell without the marks of its numbers (texts.py)."""
+    """Return a Markdown cell without the marks of its numbers (texts.py)."""
     return MARK.sub("", source)
 
 
@@ -99,7 +99,7 @@ _LINE = re.compile(r"(?<=\.py)#L\d+")
 
 
 def _as_written(cells: list[Any]) -> list[tuple[str, str]]:
-    """The kinds and sources of cells without what a build adds."""
+    """Return the kinds and sources of cells without what a build adds."""
     kept = [(cell["cell_type"], cell["source"]) for cell in cells if not ADDED & {*cell["metadata"].get("tags", [])}]
     return [
         (kind, _LINE.sub("", roles(unfolded(unmarked(source)))).strip() if kind == "markdown" else source.strip())
@@ -108,7 +108,7 @@ def _as_written(cells: list[Any]) -> list[tuple[str, str]]:
 
 
 def in_step(one: Source) -> Found:
-    """The notebook's cells are those of its Jupytext text."""
+    """Check that the notebook's cells are those of its Jupytext text."""
     if one.text is None:
         return
     text, how = one.text
@@ -153,7 +153,7 @@ def run_in_order(one: Source) -> Found:
 
 
 def _longest_rise(counts: list[int]) -> set[int]:
-    """The places of the most numbers that rise; all others stand out of their order."""
+    """Return the places of the longest rising sequence; all other numbers are out of order."""
     best: list[list[int]] = []  # the longest that ends at each place
     for at, count in enumerate(counts):
         before: list[list[int]] = [[], *(best[other] for other in range(at) if counts[other] < count)]
@@ -163,7 +163,7 @@ def _longest_rise(counts: list[int]) -> set[int]:
 
 
 def identified(one: Source) -> Found:
-    """Each cell has an id of its own, from the format 4.5 on."""
+    """Check that each cell has an id of its own, from format 4.5 on."""
     if (one.data.get("nbformat", 4), one.data.get("nbformat_minor", 0)) < (4, 5):
         return
     seen: dict[str, int] = {}
@@ -215,7 +215,7 @@ def _matches(one: Source, pattern: re.Pattern[str], says: Callable[[str], str]) 
 
 
 def small_outputs(one: Source) -> Found:
-    """What a cell shows takes less than a megabyte."""
+    """Check that what a cell shows takes less than a megabyte."""
     for at, cell in enumerate(one.cells):
         size = len(json.dumps(cell.get("outputs", []), ensure_ascii=False))
         if size > MEGABYTE:
@@ -242,7 +242,7 @@ def _html(one: Source) -> Iterator[tuple[int, str, dict[str, str | None]]]:
 
 
 def living_links(one: Source) -> Found:
-    """A link to a file, a heading or an attachment leads to one. What git ignores may be made later; no network."""
+    """Check that links lead to a file, heading or attachment. What git ignores may be made later; no network."""
     links = [(at, token.attrGet("href") or token.attrGet("src")) for at, token in one.tokens
              if token.type in ("link_open", "image")]  # fmt: skip
     links += [(at, attrs.get("href") or attrs.get("src")) for at, tag, attrs in _html(one) if tag in ("a", "img")]
@@ -274,7 +274,7 @@ def _dead(one: Source, at: int, link: str) -> str:
 
 
 def _spelled(folder: Path, path: str) -> str | None:
-    """A path as it is spelled where it leads, since Windows and macOS find data.csv as Data.csv too; None for none."""
+    """Return a path as it is spelled on disk, since Windows and macOS find data.csv as Data.csv; None for none."""
     parts = []
     for part in PurePosixPath(path).parts:
         try:
@@ -305,7 +305,7 @@ def _ignored_by_git(target: Path) -> bool:
 
 
 def _anchors(target: Path, one: Source) -> set[str] | None:
-    """What can be linked to in a file, spelled plainly, since Jupyter and GitHub differ; None where that is unknown."""
+    """Return what can be linked to in a file, spelled plainly, since Jupyter and GitHub differ; None if unknown."""
     try:
         if target.resolve() == one.path.resolve():
             tokens = [token for _, token in one.tokens]
@@ -334,7 +334,7 @@ def _plainly(name: str) -> str:
 
 
 def pictures_with_words(one: Source) -> Found:
-    """A picture in Markdown or HTML has a text for those who do not see it (alt="" says that it only adorns)."""
+    """Check that pictures in Markdown or HTML have a text (alt="" says that one is only decoration)."""
     for at, token in one.tokens:
         if token.type == "image" and not token.content.strip():
             yield at, f"a picture without words: {str(token.attrGet('src'))[:60]}"

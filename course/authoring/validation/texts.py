@@ -38,7 +38,7 @@ _ABOUT = re.compile(r"\b(?:about|some|nearly|roughly|around|almost|approximately
 
 
 def as_shown(one: Source) -> Found:
-    """Each number that names its output is what the cell shows."""
+    """Check that each number that names its output is what the cell shows."""
     try:
         known = named.numbers_of(one.cells)
     except ValueError as error:
@@ -48,7 +48,7 @@ def as_shown(one: Source) -> Found:
 
 
 def numbers_shown(one: Source) -> Found:
-    """Each number in the prose stands in an output or in the code near by, or is marked; each mark has its number.
+    """Check that each number in the prose stands in an output or code nearby, or is marked; and every mark's use.
 
     Where no cell was run, there is nothing that a number could stand in.
     """
@@ -75,7 +75,7 @@ def _value(number: str) -> float:
 
 
 def _stands(number: str, value: float, known: set[float], percent: bool, about: bool) -> bool:
-    """Whether a number of the outputs is this one, rounded as the prose has it."""
+    """Tell whether a number in the outputs is this one, rounded as in the prose."""
     decimals = re.fullmatch(r"[\d,]+\.(\d+)", number)
     if value in known or (percent and any(round(100 * one, 9) == value for one in known)):
         return True
@@ -101,7 +101,7 @@ def _shown(one: Source) -> list[list[str]]:
 
 
 def _prose(one: Source) -> Iterator[tuple[Any, int, str]]:
-    """The Markdown cells, with the line of the text where there is one, else with their place in the notebook.
+    """Yield the Markdown cells, with the line of the text where there is one, else their place in the notebook.
 
     And with the number of cells of code above.
     """
@@ -143,7 +143,7 @@ def _numbers(source: str) -> Iterator[tuple[int, str, str, bool]]:
 
 
 def _words(token: Token) -> str:
-    """What an inline token says in words: links, pictures and code left out."""
+    """Return the words of an inline token, without links, pictures and code."""
     parts, inside = [], 0
     for child in token.children or ():
         inside += (child.type == "link_open") - (child.type == "link_close")

@@ -22,7 +22,7 @@ class Line(NamedTuple):
 
 
 def read_line(text: str) -> Line:
-    """The line that takes an import's place. Raises Problem where it is none."""
+    """Read the line that replaces an import. Raises Problem where it is none."""
     try:
         (statement,) = ast.parse(text.strip()).body
     except (SyntaxError, ValueError):
@@ -35,7 +35,7 @@ def read_line(text: str) -> Line:
 
 
 def with_line(notebook: NotebookNode, line: Line) -> NotebookNode | None:
-    """A copy whose imports of the module that stands for the line's name come from the other one; None without any."""
+    """Copy a notebook, importing from the other module what the line names; None where nothing is imported from it."""
     new, changed = copy.deepcopy(notebook), False
     code = [cell for cell in new.cells if cell.cell_type == "code"]
     name = re.escape(line.name)
@@ -51,7 +51,7 @@ def with_line(notebook: NotebookNode, line: Line) -> NotebookNode | None:
 
 
 def between(one: NotebookNode, other: NotebookNode, masks: tuple[Mask, ...], names: tuple[str, str]) -> list[str]:
-    """What two runs of a cell show differently. Errors are compared by type and the first line of what they say."""
+    """Return how two runs of a cell differ. Errors are compared by type and the first line of their message."""
     return differences(_read(one), _read(other), masks, names)
 
 
@@ -64,7 +64,7 @@ def _read(cell: NotebookNode) -> list[NotebookNode]:
 
 
 def missing(one: NotebookNode, other: NotebookNode) -> str:
-    """What the second world lacks: the import that fails there alone."""
+    """Return what the second world lacks: the import that fails there alone."""
     for first, second in zip(one.cells, other.cells, strict=True):
         ours, theirs = (_import_error(cell) for cell in (first, second))
         if theirs and not ours:

@@ -38,7 +38,7 @@ def make(folder: Path, lessons: Sequence[str] = ()) -> list[Path]:
 
 
 def name_of(path: Path) -> str:
-    """What a lesson is called: the first words of its notebook, without the number and what comes after a colon."""
+    """Return a lesson's name: the title of its notebook, without the number and what follows a colon."""
     import nbformat
 
     heads = (re.match(r"# (?:\d\d )?([^:\n]+)", c.source) for c in nbformat.read(path, as_version=4).cells)

@@ -48,7 +48,7 @@ PAGE = """\
 
 
 def page(number: str, path: Path) -> str:
-    """The page of a lesson."""
+    """Return the page of a lesson."""
     title = f"{number} {name_of(path)}"
     sources = [
         cell.source
@@ -76,7 +76,7 @@ def headings(sources: list[str]) -> list[str]:
 
 
 def question(one: Asked) -> str:
-    """A prediction to be ticked, with the code that it is about; what happens is not told."""
+    """Render a prediction to be ticked, with its code; what happens is not told."""
     options = "".join(f"<li>{marked_up(option.text)}</li>" for option in one.options)
     shown = code(one.code) if one.code and len(one.code.splitlines()) <= LINES else ""
     scene = converted(one.scene) if one.scene else ""

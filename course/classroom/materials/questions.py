@@ -28,7 +28,7 @@ class Asked(NamedTuple):
 
 
 def asked(path: Path) -> Iterator[Asked]:
-    """The predictions of a notebook, in order."""
+    """Yield the predictions of a notebook, in order."""
     part, scene, before = "", "", ""
     cells = nbformat.read(path, as_version=4).cells
     for place, cell in enumerate(cells):

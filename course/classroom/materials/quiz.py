@@ -25,7 +25,7 @@ KIND = "multiple_choice_question"
 
 
 def shown(question: Asked) -> str:
-    """A question as HTML, with the code that it is about."""
+    """Render a question as HTML, with its code."""
     said = [code(question.before)] if question.before else []
     if question.scene:
         said.append(markdown2html_mistune(standing_alone(question.scene)))
@@ -40,7 +40,7 @@ def code(source: str) -> str:
 
 
 def moodle(lessons: Mapping[str, Path]) -> str:
-    """The questions of lessons (number, notebook), a category for each lesson, as Moodle imports them."""
+    """Write the questions of lessons (number, notebook) as Moodle imports them, a category for each lesson."""
     root = xml.Element("quiz")
     for number, path in lessons.items():
         found = list(asked(path))
@@ -64,14 +64,14 @@ def moodle(lessons: Mapping[str, Path]) -> str:
 
 
 def text(parent: xml.Element, name: str, content: str, **more: str) -> xml.Element:
-    """An element as Moodle has them: its content is in a <text>."""
+    """Make an element the way Moodle does: with its content in a <text>."""
     made = xml.SubElement(parent, name, more)
     xml.SubElement(made, "text").text = content
     return made
 
 
 def qti(lessons: Mapping[str, Path]) -> bytes:
-    """The questions of lessons as a content package: a zip file of a manifest and a quiz for each lesson."""
+    """Pack the questions of lessons as a content package: a zip file of a manifest and a quiz for each lesson."""
     manifest = xml.Element("manifest", identifier="undertorch", xmlns=PACKAGE)
     about = xml.SubElement(manifest, "metadata")
     for name, value in (("schema", "IMS Content"), ("schemaversion", "1.1.3")):

@@ -63,7 +63,7 @@ def library(folder: Path) -> None:
 
 
 def page(number: str, path: Path) -> str:
-    """The slides of a lesson, as HTML."""
+    """Render the slides of a lesson as HTML."""
     nb = nbformat.read(path, as_version=4)
     made: list[nbformat.NotebookNode] = []
     for cell in nb.cells:
@@ -80,7 +80,7 @@ def page(number: str, path: Path) -> str:
 
 
 def slides_of(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    """A cell as one or more: a text at each of its headings, a prediction as its options."""
+    """Turn a cell into slides: a text is split at its headings, a prediction becomes its options."""
     if cell.cell_type == "code":
         if match := ASKED.search(cell.source):
             question, options = questions(match[1])[match[2]]

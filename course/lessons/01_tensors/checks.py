@@ -16,7 +16,7 @@ def board(n: int) -> engine.Tensor:
 
 
 def with_a_point(chessboard: Callable, n: int) -> Any:
-    """The board, in float32 where it is in another type with a point: which of them is not asked."""
+    """Return the board, in float32 where it is in another floating-point type: which of them is not asked."""
     made = chessboard(n)
     floating = isinstance(made, engine.Tensor) and made.is_floating_point()
     return made.float() if floating else made
@@ -33,7 +33,7 @@ def board_more(chessboard: Callable) -> Iterator[tuple]:
 
 
 def ones_at(*parts: Any) -> Callable:
-    """A board with ones in these parts."""
+    """Make a board with ones in these parts."""
 
     def chessboard(n: int) -> engine.Tensor:
         zeros: Any = engine.zeros(n, n)
@@ -70,7 +70,7 @@ def warmest(readings: engine.Tensor) -> int:
 
 
 def not_numpys(warmest_day: Callable, readings: engine.Tensor) -> Any:
-    """The place; one of NumPy's numbers, which elsewhere counts as Python's, by its name."""
+    """Return the place; for one of NumPy's numbers, which counts as Python's elsewhere, its type's name."""
     place = warmest_day(readings)
     return f"one of NumPy's numbers ({type(place).__name__})" if isinstance(place, np.generic) else place
 

@@ -13,7 +13,7 @@ from course.judging.sources import loops
 
 
 def counted(*shape: int) -> Any:
-    """A tensor whose numbers tell their own places."""
+    """Make a tensor whose numbers tell their own places."""
     return engine.arange(math.prod(shape)).reshape(shape)
 
 
@@ -118,7 +118,7 @@ def first_two(t: Any) -> Any:
 
 
 def only_on_the_way(t: Any, *index: int) -> Any:
-    """The last number of the index as if its stride were 1."""
+    """Take the last number of the index as if its stride were 1."""
     return Written.place(t, *index) - index[-1] * t.stride[-1] + index[-1]
 
 
@@ -207,7 +207,7 @@ def not_only_turned(rows: Any, expected: Any) -> bool:
 
 
 def fixed(source: str) -> bool:
-    """Whether a number stands in it that is the size of something, and not the place of a dimension."""
+    """Tell whether it holds a number that is the size of something, and not the place of a dimension."""
     return any(int(number) > 4 for number in re.findall(r"\b\d+\b", source))
 
 
@@ -322,7 +322,7 @@ def by_strides(strides: Callable) -> Callable:
 
 
 def divides(source: str) -> bool:
-    """Whether something is divided with a single stroke."""
+    """Tell whether something is divided with a single stroke."""
     return "/" in source.replace("//", "")
 
 

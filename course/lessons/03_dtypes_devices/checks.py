@@ -42,7 +42,7 @@ def brighten_more(brighten):
 
 
 def wide(pixels, by, most=lambda sums: sums.clamp(max=255)):
-    """The sums in a type with room, limited, in uint8 again."""
+    """Add in a type with room, limit the sums, and return them in uint8."""
     return most(pixels.to(engine.int64) + by).to(engine.uint8)
 
 
@@ -100,7 +100,7 @@ def average_more(average):
 
 
 def mean_of(change):
-    """Whether a result is not the mean of the numbers after a change, or that is the right one."""
+    """Tell whether a result differs from the mean of the changed numbers, or that mean is the right one."""
 
     def holds(did):
         with np.errstate(all="ignore"):
@@ -120,7 +120,7 @@ def few_digits(x):
 
 
 def epsilon(dtype):
-    """The next number after 1, by its bits."""
+    """Return the next number after 1, by its bits."""
     one = engine.ones(1, dtype=dtype).array
     following = (one.view(f"u{one.itemsize}") + 1).astype(f"u{one.itemsize}").view(one.dtype)
     return float(following[0]) - 1.0
@@ -186,7 +186,7 @@ def from_a_table(dtype):
 
 
 def tried(did):
-    """Whether the text, where there is one, tries: the numbers of four types are soon known by heart."""
+    """Tell whether the text, where there is one, tries: the numbers of four types are soon known by heart."""
     return (
         not did.source
         or abs(did.result - did.expected) > 1e-9 * did.expected

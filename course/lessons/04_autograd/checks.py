@@ -29,7 +29,7 @@ def exact_slope(f, x):
 
 
 def watched(slope_at, f, x):
-    """The slope, and whether any run of the machine took notes."""
+    """Return the slope, and whether any run of the machine took notes."""
     notes = []
 
     def machine(knob):
@@ -143,7 +143,7 @@ def rounded(f, x):
 
 
 def nearly_right(did):
-    """Whether a slope by notes is that of the oracle but for its last digits."""
+    """Tell whether a slope found with notes is the oracle's but for its last digits."""
     came, asked = did.result["slope"], did.expected["slope"]
     return did.result["the machine's run took notes"] and 1e-6 * abs(asked) < abs(came - asked) < 0.02 * abs(asked)
 
@@ -158,7 +158,7 @@ def by_formula(f, x, rate):
 
 
 def stepped(step, f, start, rate, times=3):
-    """The knob and its slope after some steps; a slope of None and one of 0 are both clear."""
+    """Return the knob and its slope after some steps; a slope of None and one of 0 both count as cleared."""
     x = number_and_slope(start)
     for _ in range(times):
         step(f, x, rate)
@@ -320,7 +320,7 @@ def walk_more(walk):
 
 
 def walking(before=lambda x: None, between=lambda x: None, after=lambda x: None):
-    """A walk that does something with the knob: before `backward()`, between it and the step, after the step."""
+    """Walk, and do something with the knob: before `backward()`, between it and the step, after the step."""
 
     def walk(f, start, rate, steps):
         x = engine.tensor(start, requires_grad=True)
@@ -379,7 +379,7 @@ def cleared_every_other_time(f, start, rate, steps):
 
 
 def first_step_alone(did):
-    """Whether a walk of the right length is not right in its first step and wrong later."""
+    """Tell whether a walk of the right length is not right in its first step and wrong later."""
     if len(did.result) != len(did.expected):
         return True
     off = [abs(one - other) > 1e-4 for one, other in zip(did.result, did.expected, strict=True)]
@@ -501,7 +501,7 @@ def both_uphill(bend, height, rate):
 
 
 def on_another_loss(of, begin=0.0):
-    """The walk with another loss, or from another beginning."""
+    """Walk with another loss, or from another beginning."""
 
     def fit(xs, ys, rate, steps):
         bend, height = (engine.tensor(begin, requires_grad=True) for _ in range(2))
@@ -602,7 +602,7 @@ def height_half(bend, height, rate):
 
 
 def knob_by_knob(first):
-    """The walk that asks for the slopes again between the two knobs."""
+    """Walk, asking for the slopes again between the two knobs."""
 
     def fit(xs, ys, rate, steps):
         knobs = bend, height = [engine.tensor(0.0, requires_grad=True) for _ in range(2)]
@@ -628,7 +628,7 @@ def cleared_in_every_second_round(xs, ys, rate, steps):
 
 
 def wrong_of_two(did):
-    """How many of the two knobs are not where they should be."""
+    """Count which of the two knobs are not where they should be."""
     return sum(abs(one - other) > 1e-4 for one, other in zip(did.result, did.expected, strict=True))
 
 

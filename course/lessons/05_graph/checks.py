@@ -34,7 +34,7 @@ def count(node):
 
 
 def doubled(times):
-    """A graph with few nodes and very many paths."""
+    """Make a graph with few nodes and very many paths."""
     (x,) = knobs(1.0)
     for _ in range(times):
         x = x + x
@@ -42,7 +42,7 @@ def doubled(times):
 
 
 def counted_soon(count, node):
-    """The count; who goes along every path is stopped."""
+    """Count, and stop whoever goes along every path."""
     looks, edges = 0, Node.next_functions
 
     def looking(self):
@@ -123,7 +123,7 @@ def along_all_paths(node):
 
 
 def nodes_of(node):
-    """All nodes, for answers that count something else."""
+    """Find all nodes, for answers that count something else."""
     seen, waiting = set(), [node]
     while waiting:
         here = waiting.pop()
@@ -422,7 +422,7 @@ def back_more(go_back):
 
 
 def visited_once(each_node_once, root, leaves):
-    """What it found at the leaves, and whether no node was asked twice."""
+    """Return what it found at the leaves, and whether no node was asked twice."""
     asked = 0
     call = Node.__call__
 
@@ -440,7 +440,7 @@ def visited_once(each_node_once, root, leaves):
 
 
 def instead(found):
-    """What is said where a leaf is not in a dict."""
+    """Say what is found where a leaf is not in a dict."""
     kinds = sorted({type(key).__name__ for key in found})
     return f"nothing: the keys are of type {' and '.join(kinds)}" if kinds else "nothing: the dict is empty"
 
@@ -495,7 +495,7 @@ def ends_of(root):
 
 
 def edges_of(node, arriving):
-    """What a node passes on, and where to."""
+    """Return each parent of a node with what the node passes on to it."""
     passed_on = node(arriving)
     passed_on = passed_on if isinstance(passed_on, tuple) else (passed_on,)
     return [(to, part) for (to, _), part in zip(node.next_functions, passed_on, strict=True) if to is not None]

@@ -117,7 +117,7 @@ def what_went_in(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
 
 
 def each_alone(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    """The slope of each function by its own input."""
+    """Return the slope of each function by its own input."""
     slopes = []
     for function in functions:
         x = x.detach().requires_grad_()
@@ -187,7 +187,7 @@ def from_x_each_time(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
 
 
 def nothing_but_the_last(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    """Each function gets x, or its result was cut off: no path leads back from the last one."""
+    """Give each function x, or cut its result off: no path leads back from the last one."""
     return [None for _ in functions[1:]] + [engine.tensor(1.0)]
 
 
@@ -340,7 +340,7 @@ NAMELESS = "another tensor"
 
 
 def names_found(knobs_of: Callable, y: engine.Tensor, names: str, tensors: list[engine.Tensor]) -> Any:
-    """The names of what was found, sorted; what is no tensor as it is."""
+    """Return the names of what was found, sorted; leave what is not a tensor as it is."""
     found = knobs_of(y)
     if found is None or isinstance(found, engine.Tensor):
         return found
@@ -385,7 +385,7 @@ def find_more(knobs_of: Callable) -> Iterator[tuple]:
 
 
 def nodes(y: engine.Tensor) -> list[Any]:
-    """The nodes at the ends of the graph."""
+    """Return the nodes at the ends of the graph."""
     seen: set = set()
     layer = {y.grad_fn}
     while layer:
@@ -417,7 +417,7 @@ def by_number(y: engine.Tensor) -> list[Any]:
 
 
 def without_looking(y: engine.Tensor, first: str) -> list[Any]:
-    """All nodes, as if every input had one."""
+    """Find all nodes, as if every input had one."""
     waiting = [y.grad_fn]
     for node in waiting:
         getattr(node, first)

@@ -14,7 +14,7 @@ FAILS = "predict has stopped with an error"
 
 
 def examined(examine: Callable, ys: list[float], on: bool = True, fails: bool = False) -> dict[str, Any]:
-    """What comes of it, beginning with the switch on or off. `fails`: predict raises an error."""
+    """Return what comes of it, beginning with the switch on or off. `fails`: predict raises an error."""
     w = engine.tensor(2.0, requires_grad=True)
     notes = []
 
@@ -174,7 +174,7 @@ def kept_as(keep: Callable) -> Callable:
 
 
 def by_formula(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    """The slope of a square is 2 w: each step multiplies w by 1 - 2 * width."""
+    """Walk by the slope of a square, 2 w: each step multiplies w by 1 - 2 * width."""
     factor, found = 1.0, []
     for width in widths:
         found.append(factor)
@@ -213,7 +213,7 @@ def first_valley(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
 
 
 def with_a_pile(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    """The best of a walk in which no gradient is cleared."""
+    """Return the best of a walk in which no gradient is cleared."""
     pile, at, found = engine.zeros_like(w), w.detach().clone(), []
     for width in widths:
         found.append(at.clone())
@@ -368,7 +368,7 @@ def as_before(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
 
 
 def frozen_wrongly(did: Did) -> tuple[bool, bool]:
-    """Whether one of the first n learns, and whether one of the others does not."""
+    """Tell whether one of the first n learns, and whether one of the others does not."""
     pairs = set(zip(did.result["requires_grad"], did.expected["requires_grad"], strict=True))
     return (True, False) in pairs, (False, True) in pairs
 

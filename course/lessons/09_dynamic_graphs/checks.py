@@ -11,7 +11,7 @@ from course.judging.exercises import Did, Exercise, Property
 
 
 def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:
-    """The gradients of the sum of what was made, 0 where a knob had no part in it; None where the past is lost."""
+    """Return the gradients of a result's sum, 0 where a knob had no part in it; None where the past is lost."""
     if not isinstance(made, engine.Tensor) or not made.requires_grad:
         return [None for _ in knobs]
     found = engine.autograd.grad(made.sum(), knobs, allow_unused=True)
@@ -38,7 +38,7 @@ def states_more(states: Callable) -> Iterator[tuple]:
 
 
 def by_powers(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> engine.Tensor:
-    """The state after number n is the sum of take * numbers[k] * keep ** (n - k)."""
+    """Compute the state after number n, the sum of take * numbers[k] * keep ** (n - k)."""
     n = len(numbers)
     steps = engine.arange(n).reshape(n, 1) - engine.arange(n)
     weights = engine.where(steps >= 0, keep ** engine.clamp(steps, min=0), engine.zeros(n, n))
@@ -180,12 +180,12 @@ def slopes_at_0(did: Did) -> list[float]:
 
 
 def flat_at_0(did: Did) -> bool:
-    """Where x is 0, the slope is not that of the logarithm of something small."""
+    """Compute with another slope where x is 0 than that of the logarithm of something small."""
     return all(not slope < -1e-4 for slope in slopes_at_0(did))
 
 
 def has_values(did: Did) -> bool:
-    """Whether the values are right, whatever the gradients are."""
+    """Tell whether the values are right, whatever the gradients are."""
     return did.result[0].shape == did.expected[0].shape and np.allclose(did.result[0], did.expected[0], atol=1e-4)
 
 
@@ -277,7 +277,7 @@ def formula_more(compute: Callable) -> Iterator[tuple]:
 
 
 def by_operations(formula: Any) -> Any:
-    """The same with the engine's own maximum, whose gradient goes to the larger side."""
+    """Compute the same with the engine's own maximum, whose gradient goes to the larger side."""
     if not isinstance(formula, tuple):
         return formula
     left, right = map(by_operations, formula[1:])

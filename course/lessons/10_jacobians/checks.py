@@ -27,7 +27,7 @@ def tall(x):
 
 
 def nudged(f, x):
-    """The Jacobian by nudges in float64, for functions of moderate size."""
+    """Compute the Jacobian by nudges in float64, for functions of moderate size."""
     x = x.double()
     columns = []
     for i in range(len(x)):
@@ -45,7 +45,7 @@ def table(f, x):
 
 
 def passes(jacobian, f, x):
-    """The table, and how often something went back through ``f``: each time it arrives at the outputs."""
+    """Return the table, and how often something went back through ``f``: each time it arrives at the outputs."""
     count = [0]
 
     def watched(x):
@@ -187,7 +187,7 @@ def speeds(f, x, i):
 
 
 def moving(f, x, u):
-    """Which outputs move, if the inputs do as `u` says."""
+    """Return which outputs move, if the inputs do as `u` says."""
     return engine.func.jvp(f, (x,), (u,))[1] != 0
 
 
@@ -243,7 +243,7 @@ def by_vjp(f, x, i):
 
 
 def moved(did):
-    """Whether the point itself is another one afterwards."""
+    """Return whether the point itself has changed afterwards."""
     return bool((did.before["1"] != did.after["1"]).any())
 
 
@@ -259,7 +259,7 @@ def bent(x):
 
 
 def curve(f, x, u):
-    """The Hessian by nudges of the gradient."""
+    """Compute the Hessian by nudges of the gradient."""
     step = 1e-4
     x, u = x.double(), u.double()
     ahead, behind = (engine.func.grad(f)(x + s * step * u) for s in (1, -1))
@@ -364,7 +364,7 @@ def curved(w, x, y):
 
 
 def gradients(loss, w, xs, ys):
-    """Each example's gradient, one after the other."""
+    """Return each example's gradient, one after the other."""
     rows = []
     for x, y in zip(xs, ys, strict=True):
         leaf = w.detach().clone().requires_grad_()
@@ -384,7 +384,7 @@ def pulls_trial(pulls):
 
 
 def how_often(pulls, w, xs, ys):
-    """Whether the loss is called, or something goes back, for each example, or for all of them at once."""
+    """Tell whether the loss is called, or something goes back, for each example, or for all of them at once."""
     count, passes = [0], [0]
 
     def counted(go_back):

@@ -36,7 +36,7 @@ def mul(x, y):
 
 
 def at(step, holds):
-    """A property that is asked for after the steps that read so."""
+    """Ask for a property only after the steps that read so."""
     return lambda did: step not in did.shown or holds(did)
 
 
@@ -51,7 +51,7 @@ NO_FUNCTION = "this rule is no function"
 
 
 def passed_on(multiply, g, x, y):
-    """What the rules of a product pass on, if g arrives."""
+    """Return what the rules of a product pass on, if g arrives."""
     rules = multiply(Var(x), Var(y)).rules
     rules = rules if isinstance(rules, tuple | list) else [rules]
     parts = [rule(g) if callable(rule) else NO_FUNCTION for rule in rules]
@@ -79,7 +79,7 @@ def product(to_x, to_y):
 
 
 def in_which_order(walk, made):
-    """Which Vars a walk lists, and which of them come before something that was made of them."""
+    """Return which Vars a walk lists, and which of them come before something that was made of them."""
     names, root = made()
     found = list(walk(root))
     early = {names[p] for v in found for p in v.parents if p in found and found.index(p) < found.index(v)}
@@ -197,7 +197,7 @@ def summed_up(arrived, v, part):
 
 
 def begun(begin=lambda root: {root: 1.0}, deliver=summed_up):
-    """A pass that begins with another dict, or delivers in another way."""
+    """Make a pass that begins with another dict, or delivers in another way."""
 
     def backward(root):
         arrived = begin(root)
@@ -212,7 +212,7 @@ def begun(begin=lambda root: {root: 1.0}, deliver=summed_up):
 
 
 def is_one(did):
-    """Whether the first slope is 1."""
+    """Tell whether the first slope is 1."""
     return not did.error and np.array_equal(did.result[0], 1.0)
 
 
@@ -269,7 +269,7 @@ NO_LIST = "something that can be gone through once, and no list"
 
 
 def order(walk, root):
-    """The numbers of what a walk gives, counted from the oldest."""
+    """Return the numbers of what a walk gives, counted from the oldest."""
     listed = walk(root)
     if isinstance(listed, Iterator):
         return NO_LIST
@@ -280,7 +280,7 @@ def order(walk, root):
 
 
 def length(walk, root):
-    """How long the list is, with no more calls within each other than Python allows by itself."""
+    """Return how long the list is, with no deeper nesting of calls than Python allows by itself."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(1000)
     try:
@@ -303,7 +303,7 @@ class Counted(tuple):
 
 
 def many_paths(walk, times):
-    """How long the list is, for few Vars and very many paths."""
+    """Return how long the list is, for few Vars and very many paths."""
     x, Counted.left = Var(1.0), 1000
     for _ in range(times):
         x = Var(x.value, Counted((x, x)))
@@ -441,7 +441,7 @@ def along_the_first_one(g, shape):
 
 
 def row_and_table(g, x, y):
-    """The rules of a product of two tables, on a row as a table of one row."""
+    """Apply the rules of a product of two tables, taking a row for a table of one row."""
     tables = np.atleast_2d(x), np.atleast_2d(g)
     return (tables[1] @ y.T).reshape(x.shape), tables[0].T @ tables[1]
 
@@ -465,7 +465,7 @@ def product_more(rules):
 
 
 def of_a_row(to_y):
-    """The rules as they were, with another one for a row."""
+    """Return the rules as they were, with another one for a row."""
     return lambda g, x, y: (g @ y.T, to_y(g, x, y) if x.ndim == 1 else x.T @ g)
 
 
@@ -491,7 +491,7 @@ def twice(backward, make, leaves):
 
 
 def calls(backward, times):
-    """How often rules are called, on a graph of few nodes and very many paths."""
+    """Count how often rules are called, on a graph of few nodes and very many paths."""
     called = []
 
     def rule(g):
@@ -592,7 +592,7 @@ def in_place(old, new):
 
 
 def with_seen(place):
-    """A walk that has each Var's turn once, when it is first met, and drops what comes to it later."""
+    """Make a walk in which each Var has its turn once, when first met, and what comes to it later is dropped."""
 
     def backward(root):
         waiting, seen = [(root, 1.0)], set()
@@ -620,7 +620,7 @@ def rule_by_its_parent(root):
 
 
 def in_turns(root, order, begin=1.0, pairs=lambda v: zip(v.parents, v.rules, strict=True)):
-    """A pass in a given order, which does not ask whether all has arrived."""
+    """Pass back in a given order, which does not ask whether all has arrived."""
     arrived = {root: begin}
     for v in order:
         g = arrived.get(v, 0.0)
@@ -731,7 +731,7 @@ def softplus_trial(function):
 
 
 def overwritten(function, x):
-    """What becomes of the slopes if the input does not wait for them."""
+    """Return what becomes of the slopes if the input is overwritten meanwhile."""
     leaf = x.detach().requires_grad_()
     taken = leaf * 1
     out = function.apply(taken)
@@ -756,7 +756,7 @@ class Softplus:
 
 
 def function(value, rule):
-    """A Function with another forward, or another rule."""
+    """Make a Function with another forward, or another rule."""
 
     class Attempt(engine.autograd.Function):
         @staticmethod
@@ -791,7 +791,7 @@ def chance(x, g):
 
 
 def of_another(slopes):
-    """Whether these are the sigmoids of the output, or of max(x, 0), for the first x."""
+    """Tell whether these are the sigmoids of the output, or of max(x, 0), for the first x."""
     x = engine.tensor([-1.0, 0.0, 2.0])
     return any(np.allclose(slopes, engine.sigmoid(taken).numpy(), rtol=1e-3) for taken in (safe(x), x.relu()))
 

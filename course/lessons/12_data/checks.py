@@ -35,7 +35,7 @@ def many_more(how_many):
 
 
 def windows(length, get):
-    """A Dataset of windows, with another length or other examples."""
+    """Make a Dataset of windows, with another length or other examples."""
 
     class Attempt(Dataset):
         def __init__(self, series, n):
@@ -63,7 +63,7 @@ def size(Windows, series, n):
 
 
 def alike(example):
-    """An example whose answer is a tensor; a plain number says the same."""
+    """Return an example whose answer is a tensor; a plain number says the same."""
     if isinstance(example, list | tuple) and len(example) == 2 and isinstance(example[1], int | float):
         return example[0], engine.tensor(example[1], dtype=example[0].dtype)
     return example
@@ -89,7 +89,7 @@ def windows_trial(Windows):
 
 
 def windows_do(place):
-    """Whether an example's window (0) or answer (1) is right, where the other one is, too; else it does not apply."""
+    """Tell whether an example's window (0) or answer (1) is right, where the other one is; else it does not apply."""
 
     def holds(did):
         is_, should = did.result, did.expected
@@ -121,14 +121,14 @@ def scaled_trial(scaled):
 
 
 def as_trained(did, part):
-    """Whether the columns of the training rows are as they should be, by a function of theirs."""
+    """Tell whether the columns of the training rows are as they should be, by a function of theirs."""
     is_, should = did.result[0], did.expected[0]
     assert is_.shape == should.shape
     return abs(part(is_) - part(should)).max() < 1e-3
 
 
 def test_rows_too(did):
-    """Whether the test rows are right, where the training rows are."""
+    """Tell whether the test rows are right, where the training rows are."""
     (train, test), (theirs, others) = did.result, did.expected
     return abs(train - theirs).max() > 1e-3 or abs(test - others).max() < 1e-3
 
@@ -211,7 +211,7 @@ def pad_trial(padded):
 
 
 def filled(did, inside):
-    """Whether the batch is right where numbers belong (or where zeros do)."""
+    """Tell whether the batch is right where numbers belong (or where zeros do)."""
     batch, (right, mask) = did.result[0], did.expected
     return (batch == right)[mask == inside].all()
 
@@ -224,7 +224,7 @@ def pad_more(padded):
 
 
 def still_together(shuffled, n):
-    """Whether each example still has its answer, none is lost, and the order is another one."""
+    """Tell whether each example still has its answer, none is lost, and the order has changed."""
     x, y = engine.arange(n).reshape(n, 1) * 10, engine.arange(n)
     found = []
     for seed in (0, 1, 0):

@@ -55,7 +55,7 @@ def computed(Affine, weight, bias, x):
 
 
 def begins(Affine):
-    """How large the weights are at first, and whether the bias is zero."""
+    """Return how large the weights are at first, and whether the bias is zero."""
     layer = Affine(200, 50)
     size = (layer.weight**2).mean().item() ** 0.5
     return {
@@ -87,7 +87,7 @@ def affine_more(Affine):
 
 
 def layer(weight, bias=lambda i, o: nn.Parameter(engine.zeros(o)), forward=lambda s, x: x @ s.weight.T + s.bias):
-    """A layer that begins, or computes, in another way."""
+    """Make a layer that begins, or computes, in another way."""
 
     class Attempt(nn.Module):
         def __init__(self, inputs, outputs):
@@ -129,7 +129,7 @@ def parameters_of(Deep, width, depth):
 
 
 def output_of(Deep, width, depth, number, x):
-    """What it gives if all its layers begin with this number everywhere, found by the model or not."""
+    """Return what it gives with this number everywhere in its layers, whether the model knows of them or not."""
     own = nn.Linear.reset_parameters
     nn.Linear.reset_parameters = lambda layer: [nn.init.constant_(p, number) for p in layer.parameters()]
     try:
@@ -262,7 +262,7 @@ def entropy_more(loss):
 
 
 def minus_log(chance):
-    """The loss from the chance of the right answer, computed in the given way."""
+    """Compute the loss from the chance of the right answer, in the given way."""
     return lambda scores, answers: -engine.log(chance(scores))[engine.arange(len(answers)), answers].mean()
 
 
@@ -297,7 +297,7 @@ def a_state(**more):
 
 
 def loaded(load, model, state):
-    """What the call gives, and which tensors of the model hold what the state holds."""
+    """Return what the call gives, and which tensors of the model hold what the state holds."""
     names = load(model, state)
     held = {name: bool((t == 0.25).all()) for name, t in model.state_dict().items()}
     return {"given back": names, "loaded": held}

@@ -13,7 +13,7 @@ from engine import nn
 
 
 def same(did, name):
-    """Whether the parameters, or a list of numbers, are as they should be."""
+    """Tell whether the parameters, or a list of numbers, are as they should be."""
     found, asked = did.result[name], did.expected[name]
     if isinstance(asked, dict):
         return all(np.allclose(found[key], asked[key], atol=1e-4) for key in asked)
@@ -116,7 +116,7 @@ def mean_of_examples(model, loss_fn, optimizer, batches):
 
 
 def over_batches(model, loss_fn, optimizer, batches):
-    """A sum over examples, divided by the number of batches."""
+    """Add up over examples, and divide by the number of batches."""
     batches = list(batches)
     return mean_of_examples(model, loss_fn, optimizer, batches) * sum(len(x) for x, _ in batches) / len(batches)
 
@@ -154,7 +154,7 @@ def tested(mean_loss, training):
 
 
 def no_longer_than(rounds):
-    """The mode is put back in the loop, or the loop is left, after so many batches."""
+    """Put the mode back inside the loop, or leave the loop, after so many batches."""
 
     def mean_loss(model, loss_fn, batches):
         before, total = model.training, 0.0
@@ -255,7 +255,7 @@ def one_sum(model, loss_fn, optimizer, x, y):
 
 
 def step_after_each(model, loss_fn, optimizer, x, y):
-    """Each part is a batch of its own."""
+    """Take each part for a batch of its own."""
     for part_x, part_y in zip(x.split(16), y.split(16), strict=True):
         optimizer.zero_grad()
         (loss_fn(model(part_x), part_y) * (len(part_x) / len(x))).backward()
@@ -412,7 +412,7 @@ def halving(where, gamma=0.5, rate=lambda scheduler: scheduler.get_last_lr()[0])
 
 
 def halved_before_the_batches(model, loss_fn, batches, epochs):
-    """The rate is written down, and then halved before the epoch is run with it."""
+    """Write the rate down, and halve it before the epoch is run with it."""
     optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
     seen = []
     for _ in range(epochs):

@@ -13,7 +13,7 @@ ONE = engine.tensor([100.0, 0.0])
 
 
 def gradients(scaled_gradients, xs, scale, alone=(0.0, 0.0), already=False):
-    """The gradients of a loss whose way back leads through float16, and what is in .grad afterwards."""
+    """Return the gradients of a loss whose way back leads through float16, and what .grad holds afterwards."""
     weights = [engine.tensor([1.0, 2.0], requires_grad=True), engine.tensor(0.5, requires_grad=True)]
     if already:  # from another loss
         for w in weights:
@@ -95,7 +95,7 @@ def together(found):
 
 
 def each_alone(loss, weights, scale):
-    """The oracle: one gradient at a time."""
+    """Be the oracle: compute one gradient at a time."""
     found = []
     for w in weights:
         (g,) = engine.autograd.grad(loss * scale, w, retain_graph=True)
@@ -125,7 +125,7 @@ def scale_more(next_scale):
 
 
 def scaler_itself(scale, count, overflow, interval):
-    """The oracle: a real GradScaler, brought into this state."""
+    """Be the oracle: a real GradScaler, brought into this state."""
     scaler = engine.amp.GradScaler("cpu", init_scale=scale, growth_interval=interval)
     scaler.load_state_dict(scaler.state_dict() | {"_growth_tracker": count})
     w = engine.ones((), requires_grad=True)
@@ -152,7 +152,7 @@ def ruled(
 
 
 def after(which, part):
-    """Whether the scale (0) or the count (1) is right: after an overflow, a doubling, or any other step."""
+    """Tell whether the scale (0) or the count (1) is right: after an overflow, a doubling, or any other step."""
 
     def holds(did):
         scale = did.expected[0]
@@ -194,7 +194,7 @@ def batch(factor=1.0):
 
 
 def learned(train_step, scale, factors):
-    """What some steps make of a model and of the scale."""
+    """Return what some steps make of a model and of the scale."""
     model = line()
     optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
     scaler = engine.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)
@@ -274,7 +274,7 @@ def cleared_late(model, batch, optimizer, scaler):
 
 
 def by_itself(model, batch, optimizer, scaler):
-    """The oracle: the scale is multiplied in as a tensor, without the scaler's help."""
+    """Be the oracle: multiply the scale in as a tensor, without the scaler's help."""
     x, y = batch
     model.zero_grad(set_to_none=True)
     with engine.autocast("cpu", dtype=engine.float16):
@@ -290,7 +290,7 @@ def as_list(lengths):
 
 
 def clipped(train, scale, factors):
-    """What it gives, and what it makes of a model and of the scale."""
+    """Return what it gives, and what it makes of a model and of the scale."""
     model = line()
     optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
     scaler = engine.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)

@@ -13,7 +13,7 @@ MIB = 2**20
 
 @contextmanager
 def room(nbytes):
-    """The simulated device, with room for so much more than what is in use."""
+    """Make the simulated device, with room for so much more than what is in use."""
     gc.collect()
     sim.empty_cache()
     before = sim.mem_get_info()[1]
@@ -45,7 +45,7 @@ def four(gradients=1.0, state=2.0, activations=16.0, unit=4 / MIB):
 
 
 def off(did, entry, factor):
-    """Whether an entry is what it should be, times a factor.  ValueError where there are not four."""
+    """Tell whether an entry is what it should be, times a factor.  ValueError where there are not four."""
     _, _, _, _ = did.result
     return abs(did.result[entry] / did.expected[entry] - factor) < 2e-3
 
@@ -123,7 +123,7 @@ SIZES = (
 
 
 def miscounted():
-    """Each of these mistakes, two at once, and three."""
+    """Yield each of these mistakes alone, two at once, and three."""
     for mistakes in product(TIMES, FROZEN, SIZES):
         made = {name: value for mistake, _ in mistakes for name, value in mistake.items()}
         # One tensor for each parameter, four bytes each: that is also four tensors, one byte each.
@@ -267,7 +267,7 @@ def the_last(model, batches):
 
 
 def tried(with_less, n, nbytes):
-    """The answer for a step that needs n MiB."""
+    """Return the answer for a step that needs n MiB."""
 
     def step(n):
         made = []  # a variable of the function: the error's traceback leads to it

@@ -42,7 +42,7 @@ def needed_more(needed):
 
 
 def as_steps(program):
-    """A program as it is compared: steps and what they take as tuples."""
+    """Return a program in the form in which it is compared: steps and what they take as tuples."""
     return [(name, does, tuple(takes)) for name, does, takes in program]
 
 
@@ -58,7 +58,7 @@ def reached(program, result):
 
 
 def as_met(program, result):
-    """The steps in the order in which a search from the result leaves them."""
+    """List the steps in the order in which a search from the result leaves them."""
     steps, found = {step[0]: step for step in program}, []
 
     def visit(name):
@@ -72,7 +72,7 @@ def as_met(program, result):
 
 
 def with_repeats(program, result):
-    """The same, and a step once for each that takes it."""
+    """List the same, and a step once for each that takes it."""
     steps = {step[0]: step for step in program}
     if result not in steps:
         return []
@@ -90,7 +90,7 @@ def one_step_back(program, result):
 
 
 def from_the_top(program, result):
-    """What `reached` does, in the direction in which nothing is wanted yet."""
+    """Do what `reached` does, in the direction in which nothing is wanted yet."""
     wanted, kept = {result}, []
     for step in program:
         if step[0] in wanted:
@@ -100,7 +100,7 @@ def from_the_top(program, result):
 
 
 def by_first_inputs(program, result):
-    """What leads to the result through the first input of each step alone."""
+    """Follow the first input of each step alone to what leads to the result."""
     return reached([(name, does, takes[:1]) for name, does, takes in program], result)
 
 
@@ -200,7 +200,7 @@ BENT = (engine.exp, lambda t: t * 0.25 - 1.3, engine.tanh)
 
 
 def by_pieces(attempt, steps, x, size):
-    """The mean, how many numbers a step got at a time and in all; of a long row, whether another one is made."""
+    """Return the mean, the sizes of a step's pieces, their sum, and of a long row whether another one is made."""
     sizes = []
 
     def noting(step):
@@ -223,7 +223,7 @@ def by_pieces(attempt, steps, x, size):
 
 
 def memory_of(function, *arguments):
-    """The most bytes that were allocated at a time during a call."""
+    """Measure the most bytes that were allocated at a time during a call."""
     gc.collect()
     tracemalloc.start()
     try:

@@ -73,7 +73,7 @@ def run(compiled, x, steps):
 
 
 def in_one_graph(shortened, values, most):
-    """What comes out, how often the graph breaks, and what a backward pass brings to the input."""
+    """Return what comes out, how often the graph breaks, and what a backward pass brings to the input."""
     x = engine.tensor(values, requires_grad=True)
     result = shortened(x, most)
     found = {"the result": result, "graph breaks": explain(shortened)(x, most).graph_break_count}
@@ -148,7 +148,7 @@ def frozen(x, most):
 
 
 def called(guarded, *inputs):
-    """What a guarded function gives for each input, and how many captures there were after each call."""
+    """Return what a guarded function gives for each input, and how many captures there were after each call."""
     captured = []
 
     def capture(x):

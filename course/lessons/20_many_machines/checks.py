@@ -11,7 +11,7 @@ from engine import nn
 
 
 def way_of(size, length, way):
-    """A way on so many ranks: what each has afterwards, and what the busiest one has done."""
+    """Run a way on so many ranks: return what each has afterwards, and what the busiest one has done."""
 
     def work(link):
         x = engine.arange(float(length)) + 100 * (link.rank + 1)
@@ -28,7 +28,7 @@ def summed(size, length, way):
 
 
 def thrifty(size, length, most_steps, most_bytes, way):
-    """The same, and whether the busiest rank needs no more steps and sends no more bytes than it has to."""
+    """Do the same, and tell whether the busiest rank takes no more steps and sends no more bytes than it has to."""
     told, steps, sent = way_of(size, length, way)
     told["steps"] = f"at most {most_steps}" if steps <= most_steps else f"the busiest rank takes {steps}"
     told["bytes"] = f"at most {most_bytes}" if sent <= most_bytes else f"the busiest rank sends {sent}"
@@ -140,7 +140,7 @@ def ring(x, link, rounds=None, first=0, then=1, hand=True):
 
 
 def whole_ring(x, link):
-    """The whole tensor goes round, and not a part of it."""
+    """Send the whole tensor round, and not a part of it."""
     right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
     out, came = x.clone(), engine.empty_like(x)
     for _ in range(link.size - 1):
@@ -183,7 +183,7 @@ def by_pencil(n, size):
 
 
 def parts_of(share, examples, size):
-    """The share of each rank, and a word where the list itself is another one afterwards."""
+    """Return the share of each rank, and a word where the list itself has changed afterwards."""
     held = list(examples)
     shares = [share(held, rank, size) for rank in range(size)]
     return shares if held == list(examples) else [*shares, "the list itself has changed"]
@@ -261,7 +261,7 @@ def net(seed):
 
 
 def trained(train, size, steps, same=False):
-    """What each rank has after a few steps on its batches, from first weights of its own."""
+    """Return what each rank has after a few steps on its batches, from first weights of its own."""
 
     nets = [net(0 if same else rank) for rank in range(size)]
     engine.manual_seed(50)
@@ -319,7 +319,7 @@ def training(first=True, together=True, mean=True, once=False, late=False, after
 
 
 def divided_loss(model, batches, dist):
-    """The same in another way: the loss is divided, and the weights come from the sum of rank 0's and zeros."""
+    """Do the same in another way: divide the loss, and make the weights the sum of rank 0's and zeros."""
     with engine.no_grad():
         for p in model.parameters():
             if dist.get_rank() != 0:
@@ -334,7 +334,7 @@ def divided_loss(model, batches, dist):
 
 
 def divided_by_four(model, batches, dist):
-    """The number of the lesson's workers stands in place of the number of ranks."""
+    """Take the number of the lesson's workers for the number of ranks."""
     training(by=4)(model, batches, dist)
 
 
@@ -383,7 +383,7 @@ def weights_sent_at_the_end(model, batches, dist):
 
 
 def gradients_of_rank_0(model, batches, dist):
-    """The steps of rank 0 for all, whose gradient is sent to the others, and not added up."""
+    """Take rank 0's steps for all: send its gradient to the others, and add nothing up."""
     for p in model.parameters():
         dist.broadcast(p.data, 0)
     optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
@@ -501,7 +501,7 @@ def counts_those_that_have_some(gradient, n, dist):
 
 
 def scattered(size, length, scatter):
-    """What each rank returns of the parts that all have, what the busiest one does, and whether its parts are left."""
+    """Return what each rank makes of its parts, what the busiest one does, and whether its parts are left."""
     every = [
         [engine.arange(float(length)) + 10 * part + 100 * (rank + 1) for part in range(size)] for rank in range(size)
     ]
@@ -555,7 +555,7 @@ def everything(parts, link):
 
 
 def straight(parts, link):
-    """Each part straight to the rank whose it is: other messages, as many bytes."""
+    """Send each part straight to the rank it belongs to: other messages, as many bytes."""
     mine, came = parts[link.rank].clone(), engine.empty_like(parts[0])
     for off in range(1, link.size):
         to, source = (link.rank + off) % link.size, (link.rank - off) % link.size
@@ -565,7 +565,7 @@ def straight(parts, link):
 
 
 def both_rounds(parts, link):
-    """The whole all-reduce of the lesson, part by part."""
+    """Do the whole all-reduce of the lesson, part by part."""
     scatter(parts, link, first=0)
     right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
     for step in range(link.size - 1):

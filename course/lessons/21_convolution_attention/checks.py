@@ -23,7 +23,7 @@ def by_pencil(channels, out, size, stride, padding, side):
 
 
 def slopes_through(slide, x, kernel, stride):
-    """What comes out, and the slopes of both for weights that differ from place to place."""
+    """Return what comes out, and the slopes of both for weights that differ from place to place."""
     x, kernel = x.clone().requires_grad_(), kernel.clone().requires_grad_()
     out = slide(x, kernel, stride)
     if not out.requires_grad:
@@ -256,7 +256,7 @@ def attend_more(attend):
 
 
 def attending(first):
-    """A model of attention with a mask from some place on; None: without."""
+    """Make a model of attention with a mask from some place on; None: without."""
 
     def model(x):
         scores = x @ x.T / x.shape[1] ** 0.5
@@ -272,7 +272,7 @@ def sums_so_far(x):
 
 
 def one_ahead(x):
-    """Each word minus the next: a slope below 0."""
+    """Subtract from each word the next: a slope below 0."""
     return x - engine.cat([x[1:], x[:1] * 0])
 
 
@@ -286,12 +286,12 @@ def last_number_ahead(x):
 
 
 def normed(x):
-    """A layer norm comes last: the sum of each row is 0, whatever it depends on."""
+    """Put a layer norm last: the sum of each row is 0, whatever it depends on."""
     return F.layer_norm(attending(None)(x), (x.shape[1],))
 
 
 def difference_ahead(x):
-    """Each word sees a difference of the later words' numbers: their slopes add up to 0."""
+    """Show each word a difference of the later words' numbers: their slopes add up to 0."""
     return x + (x[:, :1] - x[:, 1:2]).flip(0).cumsum(0).flip(0)
 
 
@@ -322,7 +322,7 @@ def ahead_more(looks):
 
 
 def looks_ahead(model, x, after=0, single=True, first=None, only=None, way=lambda s: s != 0, turned=False):
-    """All pairs, with one thing or the other wrong: `after` from which word on, `first` and `only` which numbers."""
+    """List all pairs, with something wrong: `after` from which word on, `first` and `only` which numbers."""
     x = x.detach().clone().requires_grad_()
     found = []
     for n, row in enumerate(model(x)):
@@ -337,7 +337,7 @@ def looks_ahead(model, x, after=0, single=True, first=None, only=None, way=lambd
 
 
 def by_nudges(model, x):
-    """The oracle: each number of each word is moved a little, in double precision."""
+    """Be the oracle: move each number of each word a little, in double precision."""
     x = x.detach().double()
     before, seen = model(x), set()
     for m in range(len(x)):
@@ -350,7 +350,7 @@ def by_nudges(model, x):
 
 
 def slopes_added_up(model, x):
-    """The slopes of a word are added up before anybody looks whether they are 0."""
+    """Add up the slopes of a word before looking whether they are 0."""
     x = x.detach().clone().requires_grad_()
     found = set()
     for n in range(len(x)):
@@ -361,7 +361,7 @@ def slopes_added_up(model, x):
 
 
 def noted_again(model, x):
-    """A pair for each number of a result that looks ahead."""
+    """Note a pair for each number of a result that looks ahead."""
     x = x.detach().clone().requires_grad_()
     found = []
     for n in range(len(x)):

@@ -65,13 +65,13 @@ def shifted(by, last=False):
 
 
 def one_after_the_other(text, begins, length):
-    """The pieces stand one behind the other, wherever they should begin."""
+    """Put the pieces one behind the other, wherever they should begin."""
     count = len(begins) * length
     return text[:count].reshape(-1, length), text[1 : count + 1].reshape(-1, length)
 
 
 def rolled(text, begins, length):
-    """The piece's own first letter is its last answer."""
+    """Make the piece's own first letter its last answer."""
     x, _ = pieces(text, begins, length)
     return x, x.roll(-1, dims=1)
 
@@ -131,19 +131,19 @@ def other_chances(divide=True, late=False, renew=True, fill=-math.inf, times=Fal
 
 
 def first_ones(scores, temperature, top):
-    """The letters that come first in the alphabet, in place of the likeliest ones."""
+    """Take the letters that come first in the alphabet in place of the likeliest ones."""
     kept = scores.clone()
     kept[top:] = -math.inf
     return (kept / temperature).softmax(0)
 
 
 def alike(scores, temperature, top):
-    """The same chance for each of the letters that remain."""
+    """Give each of the letters that remain the same chance."""
     return (chances(scores, temperature, top) > 0) / top
 
 
 def shares_of_scores(scores, temperature, top):
-    """Each score by their sum, without e to the score."""
+    """Divide each score by their sum, without e to the score."""
     kept = (scores / temperature).masked_fill(chances(scores, temperature, top) == 0, 0.0)
     return kept / kept.sum()
 
@@ -172,7 +172,7 @@ RUNS = {
 
 
 def compared(compare, name, seeds):
-    """What is said, and with which seeds each of both was run."""
+    """Return what is said, and the seeds that each of the two was run with."""
     asked = [], []
 
     def run(which):
@@ -247,7 +247,7 @@ def comparing(run=seed_by_seed, better=by_means, apart=both_ways):
 
 
 def mistakes_left():
-    """Each choice of the three that still stand, and what is said of it."""
+    """Yield each choice of the three mistakes left standing, and what is said of it."""
     for seeds, best, way in itertools.product((False, True), repeat=3):
         says = [SEEDS_LEFT] * seeds + [BEST_LEFT] * best + [ONE_WAY_LEFT] * way
         left = {"run": second_once} if seeds else {}
@@ -267,7 +267,7 @@ def mistakes_left():
 
 @functools.cache
 def digits():
-    """All pictures and their answers, in the order of the stretches."""
+    """Return all pictures and their answers, in the order of the stretches."""
     from sklearn.datasets import load_digits
 
     found = load_digits()
@@ -275,7 +275,7 @@ def digits():
 
 
 def nearest(pictures, answers, others):
-    """The oracle: the answer of the picture that is most alike."""
+    """Be the oracle: the answer of the picture that is most alike."""
     known, asked = pictures.flatten(1), others.flatten(1)
     return answers[((known**2).sum(dim=1) - 2 * asked @ known.T).argmin(dim=1)].tolist()
 
@@ -286,7 +286,7 @@ def plainly(guesses):
 
 
 def read_by(recipe, first, last, turned, many=120):
-    """What a recipe gives for pictures that follow those it has learned from; ``turned``: 9 is called 0, and so on."""
+    """Return what a recipe answers for the pictures after those it learned; ``turned``: 9 is called 0, and so on."""
     pictures, answers = digits()
     answers = 9 - answers if turned else answers
     learned = slice(first, last)
@@ -333,7 +333,7 @@ def of_its_own(pictures, answers, others):
 
 
 def behind_the_seal(recipe):
-    """How many of the two last stretches a recipe reads that has learned from the twelve others."""
+    """Count how many of the two last stretches a recipe reads that has learned from the twelve others."""
     pictures, answers = digits()
     engine.manual_seed(0)
     guesses = engine.tensor(plainly(recipe(pictures[:1545].clone(), answers[:1545].clone(), pictures[1545:].clone())))

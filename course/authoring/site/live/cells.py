@@ -23,12 +23,12 @@ class Other(Exception):
 
 
 def places(cells: Sequence["NotebookNode"]) -> list[int]:
-    """The cells that show a figure whose widget sleeps."""
+    """Find the cells that show a figure whose widget sleeps."""
     return [n for n, cell in enumerate(cells) if stored(cell) is not None]
 
 
 def stored(cell: "NotebookNode") -> str | None:
-    """The words of the figure in a cell; None where there is none, or only a question."""
+    """Return the words of the figure in a cell; None where there is none, or only a question."""
     if cell.cell_type != "code" or ASKED.search(cell.source):
         return None
     for output in cell.outputs:
@@ -39,7 +39,7 @@ def stored(cell: "NotebookNode") -> str | None:
 
 
 def figure(cells: Sequence["NotebookNode"], place: int) -> Any:
-    """What the cell shows.  Other where its words are not those that are stored."""
+    """Run the cell and return what it shows.  Other where its words differ from the stored ones."""
     names: dict[str, Any] = {"__name__": "__main__"}
     found: Any = None
     silent = io.StringIO()
@@ -63,7 +63,7 @@ def figure(cells: Sequence["NotebookNode"], place: int) -> Any:
 
 
 def needed(sources: Sequence[str]) -> list[str]:
-    """The last of some cells, and those before it that make the names that it reads."""
+    """Return the last of some cells, and the earlier ones that define the names it reads."""
     *before, last = sources
     wanted, chosen = set(_names(last, ast.Load)), [last]
     for source in reversed(before):
@@ -80,7 +80,7 @@ def needed(sources: Sequence[str]) -> list[str]:
 
 
 def _names(source: str, how: type[ast.expr_context]) -> Iterator[str]:
-    """The names that lines read or make; a program in quotes reads too."""
+    """Yield the names that lines read or define; a program in quotes reads names too."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, how):
             yield node.id

@@ -31,7 +31,7 @@ class Figure(NamedTuple):
 
 
 def figures(path: Path) -> list[Figure]:
-    """The figures of a lesson's notebook."""
+    """Find the figures of a lesson's notebook."""
     import nbformat
 
     found = nbformat.read(path, as_version=4).cells
@@ -58,7 +58,7 @@ def _figure(found: list[Any], place: int, name: str) -> Figure:
 
 
 def front(kind: str, widget: Any) -> str:
-    """A front end as a script that needs no module: those cannot be had from a folder."""
+    """Turn a front end into a script that needs no module: modules cannot be loaded from a folder."""
     source = str(widget._esm)
     before, module, after = source.partition(_MODULE)
     if not module or after.strip():
@@ -67,7 +67,7 @@ def front(kind: str, widget: Any) -> str:
 
 
 def script(name: str, kind: str, found: States) -> str:
-    """All that a figure shows, as a script."""
+    """Pack all that a figure shows into a script."""
     row = KINDS[kind]
     pieces: dict[str, int] = {}
     same = {key for key in found.begin if all(state[key] == found.begin[key] for state in found.shown)}
@@ -87,7 +87,7 @@ def script(name: str, kind: str, found: States) -> str:
 
 
 def _plain(value: Any, pieces: dict[str, int]) -> Any:
-    """A trait as JSON; long texts as lists of pieces, which they share."""
+    """Turn a trait into JSON; long texts become lists of pieces, which they share."""
     if isinstance(value, bytes):
         return {"bytes": base64.b64encode(smaller(value)).decode("ascii")}
     if isinstance(value, str) and len(value) > 200:
@@ -98,7 +98,7 @@ def _plain(value: Any, pieces: dict[str, int]) -> Any:
 
 
 def smaller(image: bytes) -> bytes:
-    """A picture with a palette, a third as large."""
+    """Give a picture a palette, which makes it a third as large."""
     if not image.startswith(b"\x89PNG"):
         return image
     from PIL import Image

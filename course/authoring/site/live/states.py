@@ -95,7 +95,7 @@ KINDS = {
 
 
 def states(widget: Any) -> States:
-    """All that a widget shows.  TooMany; KeyError for a front end that no row of KINDS is for."""
+    """Collect all that a widget shows.  TooMany; KeyError for a front end that has no row in KINDS."""
     kind = KINDS[type(widget).__name__]
     if kind.rooms:
         widget.set_trait(kind.rooms, ROOMS[-1])
@@ -111,7 +111,7 @@ def states(widget: Any) -> States:
     table: dict[str, int] = {}
 
     def settle(request: Values, now: Values) -> int:
-        """The number of the state that follows a request."""
+        """Return the number of the state that follows a request."""
         key = key_of(request, now, kind)
         if key not in table:
             moved = _moved(widget, request, now)
@@ -132,7 +132,7 @@ def states(widget: Any) -> States:
 
 
 def traits(widget: Any) -> dict[str, Any]:
-    """What a front end gets of its widget."""
+    """Return what a front end gets from its widget."""
     own = [
         name
         for name in widget.trait_names(sync=True)
@@ -142,7 +142,7 @@ def traits(widget: Any) -> dict[str, Any]:
 
 
 def _moved(widget: Any, request: Values, now: Values) -> dict[str, Any]:
-    """What is shown when a page that shows `now` asks for something."""
+    """Return what is shown when a page that shows `now` asks for something."""
     widget._trait_values.update(now)  # as it was, without telling anybody
     with widget.hold_trait_notifications():
         for name, value in request.items():

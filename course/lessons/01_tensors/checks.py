@@ -489,10 +489,7 @@ EXERCISES = (
                 lambda t: len(t) - 1,
                 "That is the last day, whatever it was like. Did you return the place at which a loop ended?",
             ),
-            (
-                best_from_zero,
-                "If every mean is below 0, none is larger than the 0 that you begin with.",
-            ),
+            (best_from_zero, "If every mean is below 0, none is larger than the 0 that you begin with."),
             (
                 lambda t: t.mean(dim=1).max(dim=0),
                 "With a dimension, max gives two things, the largest mean and its place. Return the place alone, as a "
@@ -521,10 +518,7 @@ EXERCISES = (
                 lambda t: t.numpy().mean(axis=1).argmax(),
                 "The right place, as one of NumPy's numbers. You are asked for a plain integer: `int(...)` makes one.",
             ),
-            (
-                lambda t: t.mean(dim=1).argmax().item() + 1,
-                "One too many: places are counted from 0.",
-            ),
+            (lambda t: t.mean(dim=1).argmax().item() + 1, "One too many: places are counted from 0."),
             (lambda t: t.mean(dim=1).argmin().item(), "That is the coldest day."),
             (
                 lambda t: t.long().float().mean(dim=1).argmax().item(),
@@ -545,10 +539,7 @@ EXERCISES = (
                 lambda t: t[:-1].mean(dim=1).argmax().item(),
                 "The last day is never looked at. `range(len(readings) - 1)` and `[:-1]` end before it.",
             ),
-            (
-                lambda t: t.sum(dim=1).max().item(),
-                "That is the largest sum itself. You are asked for its place.",
-            ),
+            (lambda t: t.sum(dim=1).max().item(), "That is the largest sum itself. You are asked for its place."),
         ),
         hints=(
             "First a mean for each day. Which dimension has to go for that?",

@@ -338,10 +338,7 @@ EXERCISES = (
                 ("error", "error", (2, 3), "error", (4, 1)),
                 "You align the shapes at the left. They are aligned at the right: the last dimensions meet.",
             ),
-            (
-                (12, 6, "error", 60, 16),
-                "Those count the elements. A shape is a tuple, with a size for each dimension.",
-            ),
+            ((12, 6, "error", 60, 16), "Those count the elements. A shape is a tuple, with a size for each dimension."),
             (
                 ("error", (2, 3), "error", "error", "error"),
                 "A 1 meets every size, and so does a dimension that is missing: they are stretched.",
@@ -742,10 +739,7 @@ EXERCISES = (
                 lambda p, q: (p[:, None] - q).sum(dim=2).abs(),
                 "Differences across and up cancel if they are added as they are. Square them first.",
             ),
-            (
-                lambda p, q: ((p[:, None] - q) * 2).sum(dim=2).sqrt(),
-                "`* 2` doubles a difference. A square is `** 2`.",
-            ),
+            (lambda p, q: ((p[:, None] - q) * 2).sum(dim=2).sqrt(), "`* 2` doubles a difference. A square is `** 2`."),
             (
                 lambda p, q: spread(p, q).sum(dim=2) ** 1 / 2,
                 "That is half of the sum of the squares, and not its square root. In `** 1 / 2` the `**` comes first, "
@@ -841,10 +835,7 @@ EXERCISES = (
                 "Your tiles are made of lines that lie apart. Reading down, which changes more slowly: the row of "
                 "tiles, or the line in a tile? It comes first.",
             ),
-            (
-                squares_alone,
-                "The number of lines is used for the points too. A picture need not be a square.",
-            ),
+            (squares_alone, "The number of lines is used for the points too. A picture need not be a square."),
             (
                 lambda t, n: t.view(t.shape[1] // n, n, t.shape[0] // n, n).permute(0, 2, 1, 3),
                 "Lines and points are exchanged: the lines come first, and there are picture.shape[0] of them.",

@@ -345,10 +345,7 @@ EXERCISES = (
                 "You add in uint8, where what is above 255 starts again from 0, and then set white to 0, which"
                 " is black.",
             ),
-            (
-                set_where(lambda result: result > 255, 254, in_wide),
-                "White is 255, not 254.",
-            ),
+            (set_where(lambda result: result > 255, 254, in_wide), "White is 255, not 254."),
             (
                 lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=254)),
                 "White is 255, not 254: the largest number still fits into uint8.",
@@ -536,10 +533,7 @@ EXERCISES = (
                 " that counts is"
                 " twice as long.",
             ),
-            (
-                halved_once,
-                "You halve once: `if` asks a single time. `while` goes on for as long as the answer is yes.",
-            ),
+            (halved_once, "You halve once: `if` asks a single time. `while` goes on for as long as the answer is yes."),
             (
                 lambda dtype: halved(dtype, back=lambda step: step * 4),
                 "You stopped one step too early: half of what you returned still counts.",
@@ -559,10 +553,7 @@ EXERCISES = (
                 lambda dtype: -int(np.log2(epsilon(dtype))),
                 "That is how often you halved. The step you end with is asked for.",
             ),
-            (
-                lambda dtype: epsilon(dtype) + 1,
-                "That is the next number after 1. You are asked for the step to it.",
-            ),
+            (lambda dtype: epsilon(dtype) + 1, "That is the next number after 1. You are asked for the step to it."),
             (
                 divided_by_10,
                 "You divide by 10, and so you miss the gap itself, which is a power of two. Halve the step.",
@@ -578,10 +569,7 @@ EXERCISES = (
                 " is more than 1; and make sure that the 1 stays 1 (after `one = step = ...`, `step /= 2` halves "
                 "both).",
             ),
-            (
-                lambda dtype: 1.0,
-                "That is the step you begin with. Halve it in a loop.",
-            ),
+            (lambda dtype: 1.0, "That is the step you begin with. Halve it in a loop."),
             (lambda dtype: engine.finfo(dtype).eps, "`finfo` knows it. Find it here by halving."),
         ),
         properties=(

@@ -717,10 +717,7 @@ EXERCISES = (
                 lambda f, x: engine.tensor(int(x.item()), requires_grad=True),
                 "A whole number cannot change a little, so it has no slope. Leave the number as it is, with its point.",
             ),
-            (
-                in_anothers_grad,
-                "Your knob has the slope, in *its* .grad. You look into that of x.",
-            ),
+            (in_anothers_grad, "Your knob has the slope, in *its* .grad. You look into that of x."),
             (never_read, "That is None: backward() itself gives nothing back, and before it is called .grad is None."),
             (the_output_of_a_knob, "That is the output of your knob. Its slope is in the knob's .grad."),
             (nudged, "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own."),
@@ -817,18 +814,12 @@ EXERCISES = (
                 cleared_too_early,
                 "When the step is taken, x.grad is None. Has backward() been called, and is the slope still there?",
             ),
-            (
-                put_to_0,
-                "`x.zero_()` puts the knob itself to 0. Clear its slope: `x.grad = None`.",
-            ),
+            (put_to_0, "`x.zero_()` puts the knob itself to 0. Clear its slope: `x.grad = None`."),
             (
                 all_without_notes,
                 "The machine runs inside no_grad(), so there are no notes. Only the step belongs there.",
             ),
-            (
-                cleared_by_0,
-                NO_NUMBER,
-            ),
+            (cleared_by_0, NO_NUMBER),
             (cleared_before, "x is right. But its slope is still there afterwards: clear it after the step."),
             (stepping(without_rate), "The step is the rate times the slope: you left out the rate."),
             *(
@@ -871,15 +862,9 @@ EXERCISES = (
                 "After the first step, x takes no notes: `x = ...` has given its name to another tensor. Turn the knob"
                 " itself, with `-=`.",
             ),
-            (
-                walking(after=a_zero),
-                NO_NUMBER,
-            ),
+            (walking(after=a_zero), NO_NUMBER),
             (walking(after=a_zero_with_a_point), NO_NUMBER.replace("= 0`", "= 0.0`")),
-            (
-                uphill_walk,
-                "That walks uphill. The sign was right: against the slope is `-=`.",
-            ),
+            (uphill_walk, "That walks uphill. The sign was right: against the slope is `-=`."),
             (
                 walking(after=lambda x: clear(x) if x.grad > 0 else None),
                 "You clear the slope only where it is above 0. On the other side of the valley it is below 0, and is "
@@ -909,10 +894,7 @@ EXERCISES = (
                 "The list holds the knob itself, again and again, so each entry shows where it ended. `.item()` takes"
                 " out the number it has now.",
             ),
-            (
-                always_from_the_start,
-                "Each round begins at `start` again. Go on from where the last step has led.",
-            ),
+            (always_from_the_start, "Each round begins at `start` again. Go on from where the last step has led."),
             (only_one_round, "The walk ends after its first step. Is `return` inside the loop?"),
         ),
         properties=(

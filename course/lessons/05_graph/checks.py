@@ -735,18 +735,12 @@ EXERCISES = (
             (edges, "You counted the edges. A node to which two edges lead is still one node."),
             (the_ends_alone, ENDS_ALONE),
             (each_end, f"You count an end once for each path to it. {ENDS_ALONE}"),
-            (
-                each_visit,
-                "You count before you look whether you have seen the node (or None). Count only what is new.",
-            ),
+            (each_visit, "You count before you look whether you have seen the node (or None). Count only what is new."),
             (
                 the_ends_along_all_paths,
                 "You walk along every path, and count where they end. The other nodes count too.",
             ),
-            (
-                longest_path,
-                "That is how many nodes the longest path has. Those on the other paths count too.",
-            ),
+            (longest_path, "That is how many nodes the longest path has. Those on the other paths count too."),
             (
                 longest_path_of_all,
                 "You take the longest path of all, and count its nodes. Those on the other paths count too.",
@@ -881,10 +875,7 @@ EXERCISES = (
                 by_node(only_ends=True),
                 "The keys are the AccumulateGrad nodes. The key is the leaf itself, `node.variable`.",
             ),
-            (
-                by_node(only_ends=False),
-                "`found` is for the leaves alone, and here it has an entry for each node.",
-            ),
+            (by_node(only_ends=False), "`found` is for the leaves alone, and here it has an entry for each node."),
             (at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) * part})), MEET),
             (at_the_leaves(plus_equals_later), IN_PLACE),
             (
@@ -952,42 +943,24 @@ EXERCISES = (
                 in_turn(newest, put_alone),
                 "What arrives at a node takes the place of what waits there. Add where paths meet.",
             ),
-            (
-                in_turn(newest, lambda waiting, parent, part: waiting.get(parent, 1.0) * part),
-                MEET,
-            ),
+            (in_turn(newest, lambda waiting, parent, part: waiting.get(parent, 1.0) * part), MEET),
             (in_turn(oldest), TOO_EARLY),
-            (
-                in_turn(oldest, keep=put_alone),
-                f"{TOO_EARLY} And a leaf must not keep only what comes last.",
-            ),
-            (
-                in_turn(last_come, keep=put_alone),
-                f"{TOO_EARLY} The one that was put in last need not be that.",
-            ),
+            (in_turn(oldest, keep=put_alone), f"{TOO_EARLY} And a leaf must not keep only what comes last."),
+            (in_turn(last_come, keep=put_alone), f"{TOO_EARLY} The one that was put in last need not be that."),
             (
                 in_turn(first_come, keep=put_alone),
                 "You take the node that has waited longest, and a leaf keeps what comes last. Which node gets nothing"
                 " more?",
             ),
-            (
-                in_turn(newest, put_first),
-                "Only what arrives first at a node is kept. Add where paths meet.",
-            ),
+            (in_turn(newest, put_first), "Only what arrives first at a node is kept. Add where paths meet."),
             (in_turn(newest, put_into), IN_PLACE),
             (
                 in_turn(newest, keep=asked_at_the_end),
                 "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there.",
             ),
             (count, "That is how many visits it takes. Let each node wait with what has arrived there, and ask it."),
-            (
-                ones_everywhere,
-                "1 arrives at the root alone. `waiting` has to know what arrives at each of the others.",
-            ),
-            (
-                until_the_first_leaf,
-                "You return at the first leaf. Go on while anything waits.",
-            ),
+            (ones_everywhere, "1 arrives at the root alone. `waiting` has to know what arrives at each of the others."),
+            (until_the_first_leaf, "You return at the first leaf. Go on while anything waits."),
             (
                 never_taken_out,
                 "The node stays in `waiting`, and is asked again and again. `waiting.pop(node)` takes it out.",

@@ -588,10 +588,7 @@ EXERCISES = (
                 "The first `grad` threw away notes that the next one needs. Ask for all slopes in one call: the second "
                 "argument may be a list.",
             ),
-            (
-                swapped,
-                "The two are swapped: first what moves, which is the last result, and then what it moves with.",
-            ),
+            (swapped, "The two are swapped: first what moves, which is the last result, and then what it moves with."),
             (the_knob_alone, "That is the slope with respect to x. There should be one slope for each function."),
             (
                 lambda x, functions: kept(x, functions)[:-1],
@@ -703,10 +700,7 @@ EXERCISES = (
                 too_early,
                 "When `limit` is called, nothing has arrived yet, and `.grad` is None. Let a function wait there.",
             ),
-            (
-                hook(scaled),
-                "All numbers are made smaller together. Only those beyond the limit should change.",
-            ),
+            (hook(scaled), "All numbers are made smaller together. Only those beyond the limit should change."),
             (
                 hook(written_over),
                 "The hook writes over what it was given. Another tensor gets the same gradient: give back a new one.",
@@ -748,10 +742,7 @@ EXERCISES = (
                 hook(lambda arriving, most: arriving * most),
                 "What arrives is multiplied by `most`. It should be limited.",
             ),
-            (
-                hook(lambda arriving, most: arriving / most),
-                "What arrives is divided by `most`. It should be limited.",
-            ),
+            (hook(lambda arriving, most: arriving / most), "What arrives is divided by `most`. It should be limited."),
             (
                 hook(lambda arriving, most: arriving.clamp(-int(most), int(most))),
                 "`most` has lost its fraction: a limit of 2.5 is not one of 2.",
@@ -819,10 +810,7 @@ EXERCISES = (
         trial=find_trial,
         hidden=find_more,
         wrong=(
-            (
-                one_step_back,
-                "You have looked one step back. The ends of the graph may be further away.",
-            ),
+            (one_step_back, "You have looked one step back. The ends of the graph may be further away."),
             (first_path, "You have followed one path. Where a node has several inputs, all of them must be followed."),
             *(
                 (

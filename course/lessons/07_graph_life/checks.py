@@ -455,10 +455,7 @@ EXERCISES = (
             2: (
                 (6, "In `w * w` the knob is both factors: two paths, 2 along each."),
                 (7, "There is a third path, the one through `+ w`."),
-                (
-                    3,
-                    "Something arrives along three paths: two lead through `w * w`, and one through `+ w`.",
-                ),
+                (3, "Something arrives along three paths: two lead through `w * w`, and one through `+ w`."),
                 "What was there stays. What arrives along three paths is added: two lead through `w * w`, one through "
                 "`+ w`.",
             ),
@@ -496,10 +493,7 @@ EXERCISES = (
                 lambda losses, w: one_each(losses, w)[-1] / len(losses),
                 "That is the last gradient alone, divided by how many there are: is w.grad cleared before each?",
             ),
-            (
-                lambda losses, w: sum(one_each(losses, w)) / 2,
-                "Right for two losses. Divide by how many there are.",
-            ),
+            (lambda losses, w: sum(one_each(losses, w)) / 2, "Right for two losses. Divide by how many there are."),
             (summed, "That is the sum of the gradients, and not their mean."),
             (
                 lambda losses, w: engine.stack(one_each(losses, w)).mean(),
@@ -523,15 +517,9 @@ EXERCISES = (
                 "No path leads from the first argument of `grad` back to the second. First comes what moves, a loss; "
                 "then w itself.",
             ),
-            (
-                mean_without_notes,
-                "The mean was computed without notes, so no path leads back from it.",
-            ),
+            (mean_without_notes, "The mean was computed without notes, so no path leads back from it."),
             (one_each, "Those are the gradients one by one, in a list. Their mean is asked for."),
-            (
-                lambda losses, w: one_by_one(losses, w) / len(losses),
-                "You have divided by the number of losses twice.",
-            ),
+            (lambda losses, w: one_by_one(losses, w) / len(losses), "You have divided by the number of losses twice."),
             (
                 running_total,
                 "The first gradient is in there several times: w.grad was not cleared between two losses, and so "
@@ -559,14 +547,8 @@ EXERCISES = (
                 divided_with_the_rest,
                 "What was in w.grad before has been added to, divided with the rest, and then thrown away.",
             ),
-            (
-                put_back_by_name,
-                "A second name for w.grad keeps nothing: backward() adds to that very tensor.",
-            ),
-            (
-                cleared_at_both_ends,
-                "The mean is right. But what w.grad held before your function was called is lost.",
-            ),
+            (put_back_by_name, "A second name for w.grad keeps nothing: backward() adds to that very tensor."),
+            (cleared_at_both_ends, "The mean is right. But what w.grad held before your function was called is lost."),
             (
                 without_retaining,
                 "Two of the losses share notes, and the first `grad` threw them away. Go back once for all of them.",
@@ -621,10 +603,7 @@ EXERCISES = (
                 by_share(lambda part, size, n: size / n),
                 "The last part may be shorter than `size`, and then it counts too much.",
             ),
-            (
-                by_share(lambda part, size, n: 1 / 2),
-                "There are not always two parts. And the last one may be shorter.",
-            ),
+            (by_share(lambda part, size, n: 1 / 2), "There are not always two parts. And the last one may be shorter."),
             (
                 by_share(lambda part, size, n: 1 / (n // size)),
                 "`//` rounds down: 5 examples in parts of 2 make three parts. And the last one is shorter.",
@@ -664,10 +643,7 @@ EXERCISES = (
                 "What was in w.grad before the first part is in the result, too. It must be cleared once, at the "
                 "beginning.",
             ),
-            (
-                first_part_alone,
-                "Only the first part comes by: your function returns before the loop is done.",
-            ),
+            (first_part_alone, "Only the first part comes by: your function returns before the loop is done."),
             (
                 divided_in_each_round,
                 "What has arrived so far is divided again in every round. Divide the loss of each part.",
@@ -749,10 +725,7 @@ EXERCISES = (
                 reading(carried=lambda state: engine.tensor(1.0)),
                 "The state begins at 1 again in each round. It should be carried on.",
             ),
-            (
-                reading(clear=False),
-                "w.grad is not cleared: each step goes along the sum of all slopes so far.",
-            ),
+            (reading(clear=False), "w.grad is not cleared: each step goes along the sum of all slopes so far."),
             (
                 judged_late,
                 "Those are the losses *after* each step. The loss of a round is the one that it went back from.",
@@ -792,10 +765,7 @@ EXERCISES = (
                 reading(loss=lambda loss: loss.detach().numpy()),
                 "The losses are arrays of NumPy. A plain number comes from `item()`.",
             ),
-            (
-                reading(loss=lambda loss: round(loss.item(), 2)),
-                "The losses are rounded. Leave them as they are.",
-            ),
+            (reading(loss=lambda loss: round(loss.item(), 2)), "The losses are rounded. Leave them as they are."),
             (
                 reading(loss=lambda loss: loss.detach()),
                 "The losses have no notes behind them, but they are still tensors. A plain number comes from `item()`.",
@@ -865,10 +835,7 @@ EXERCISES = (
                 "The shares are right, the gradient is not: each score acts on the sum, too, and to the notes your sum "
                 "is a constant. (With `detach` and with `.data` nothing warns of that.)",
             ),
-            (
-                written_by_places,
-                "`e[:] = ...` writes into e, too, and e is what exp remembers. Make a new tensor.",
-            ),
+            (written_by_places, "`e[:] = ...` writes into e, too, and e is what exp remembers. Make a new tensor."),
             (
                 constant_parts,
                 "The shares are right, the gradient is not: above the line, e has been cut off from the scores.",

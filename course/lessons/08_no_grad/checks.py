@@ -584,10 +584,7 @@ EXERCISES = (
                 "block does.",
             ),
             (without_parentheses, "The parentheses are missing: `with engine.no_grad():`."),
-            (
-                never_on_again,
-                "No notes are taken, but nor are they afterwards: your function leaves the switch off.",
-            ),
+            (never_on_again, "No notes are taken, but nor are they afterwards: your function leaves the switch off."),
             (
                 always_on_again,
                 "You switch the notes on at the end, whatever was before. Where they were off, they must stay off: "
@@ -612,10 +609,7 @@ EXERCISES = (
             (of_the_answers, "You ask predict about ys. It gets xs, and ys are the right answers."),
             (summed, "That is the sum of the squared distances, and not their mean."),
             (a_tensor, "The number is right, but it is still in its box: `item()` takes it out."),
-            (
-                lambda predict, xs, ys: round(by_hand(predict, xs, ys), 2),
-                "The number is rounded. Leave it as it is.",
-            ),
+            (lambda predict, xs, ys: round(by_hand(predict, xs, ys), 2), "The number is rounded. Leave it as it is."),
         ),
         properties=(
             Property(
@@ -649,10 +643,7 @@ EXERCISES = (
         trial=best_trial,
         hidden=best_more,
         wrong=(
-            (
-                final_too,
-                "That is w after the last step. There is no round any more to which it belongs.",
-            ),
+            (final_too, "That is w after the last step. There is no round any more to which it belongs."),
             (last_one, "What you keep shares its memory with w, and w goes on changing: it shows the last one."),
             (
                 kept_as(lambda w: w),
@@ -795,14 +786,8 @@ EXERCISES = (
                 "No notes are taken at all. The judgement of the first position needs them; only the target does not.",
             ),
             (gone_back, "Your function has gone back already. It should make the loss, and nothing else."),
-            (
-                swapped,
-                "The two positions are swapped: it is the judgement of the first that moves.",
-            ),
-            (
-                swapped_and_moving,
-                "The two positions are swapped: it is the judgement of the first that moves." + MOVES,
-            ),
+            (swapped, "The two positions are swapped: it is the judgement of the first that moves."),
+            (swapped_and_moving, "The two positions are swapped: it is the judgement of the first that moves." + MOVES),
             *MISTAKES,
             (target_of_the_first, "The target is made of the first position again. It comes from the `following` one."),
             (

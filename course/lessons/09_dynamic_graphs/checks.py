@@ -365,10 +365,7 @@ EXERCISES = (
         trial=states_trial,
         hidden=states_more,
         wrong=(
-            (
-                reading(begin=lambda numbers: engine.tensor(1.0)),
-                "The state begins at 1. It begins at 0.",
-            ),
+            (reading(begin=lambda numbers: engine.tensor(1.0)), "The state begins at 1. It begins at 0."),
             (
                 reading(begin=lambda numbers: numbers[0]),
                 "The state begins at the first number, which then comes in twice. It begins at 0.",
@@ -482,10 +479,7 @@ EXERCISES = (
                 "Where every number is 0, nothing in your result comes from x, and `backward()` has no path to follow.",
             ),
             (cut_off, "The values are right, but no gradient gets back to x."),
-            (
-                all_at_once,
-                "A single 0 makes all of your result 0. `where` decides place by place.",
-            ),
+            (all_at_once, "A single 0 makes all of your result 0. `where` decides place by place."),
             (lambda x: harmless(x).log(), "That is log(x). What is asked for is x * log(x)."),
         ),
         properties=(
@@ -646,14 +640,8 @@ EXERCISES = (
                 computing(by_python, descend=False),
                 "The sides may be formulas themselves: they must be computed before they are combined.",
             ),
-            (
-                computing(lambda left, right: left + right),
-                'Your function treats "max" as if it were "+".',
-            ),
-            (
-                computing(lambda left, right: left * right),
-                'Your function treats "max" as if it were "*".',
-            ),
+            (computing(lambda left, right: left + right), 'Your function treats "max" as if it were "+".'),
+            (computing(lambda left, right: left * right), 'Your function treats "max" as if it were "*".'),
             (
                 computing(lambda left, right: left),
                 'Of a "max" you always take the left side. Which of the two is larger?',

@@ -467,14 +467,8 @@ EXERCISES = (
                 lambda f, x: rowed(f, x, lambda y, i: y[0]),
                 "Each row is that of the first output. Row i belongs to `y[i]`.",
             ),
-            (
-                lambda f, x: rowed(f, x, lambda y, i: y[i]).abs(),
-                "The signs are lost. A slope may be below 0.",
-            ),
-            (
-                lambda f, x: rowed(f, x, lambda y, i: y[i]).numpy(),
-                "That is an array of NumPy's. Leave it a tensor.",
-            ),
+            (lambda f, x: rowed(f, x, lambda y, i: y[i]).abs(), "The signs are lost. A slope may be below 0."),
+            (lambda f, x: rowed(f, x, lambda y, i: y[i]).numpy(), "That is an array of NumPy's. Leave it a tensor."),
             (
                 lambda f, x: rowed(f, x.requires_grad_(), lambda y, i: y[i]),
                 "The table is right. But x takes notes from now on: `requires_grad_` changes x itself. Work on "
@@ -489,10 +483,7 @@ EXERCISES = (
                 "`x.grad` is one tensor, and it is in your list again and again: all rows are the same sum. Clear it "
                 "before each pass, or use `autograd.grad`.",
             ),
-            (
-                only_once,
-                "The first pass throws the notes away, and the second one needs them: `retain_graph=True`.",
-            ),
+            (only_once, "The first pass throws the notes away, and the second one needs them: `retain_graph=True`."),
             (
                 by_backward(lambda rows: engine.stack(rows, dim=1)),
                 "The right slopes, transposed: the gradient of an output is a row.",
@@ -611,10 +602,7 @@ EXERCISES = (
                 lambda f, x, i: moving(f, x, x),
                 "You let each input move as far as its own value. Let only input i move: 1 there, 0 anywhere else.",
             ),
-            (
-                scaled,
-                "Input i moves as far as its own value: not at all where that is 0. Let it move by 1.",
-            ),
+            (scaled, "Input i moves as far as its own value: not at all where that is 0. Let it move by 1."),
             (
                 lambda f, x, i: engine.func.jvp(f, (x,), (engine.eye(len(x))[i],)),
                 "`jvp` gives a pair: the value, and the speeds. Which of the speeds are not 0?",
@@ -662,10 +650,7 @@ EXERCISES = (
                 lambda f, x, u: right_curve(f, x + u, u),
                 "You have gone to x + u. The place is x; u is only the direction.",
             ),
-            (
-                along_the_gradient,
-                "You go along the gradient itself. The direction is u: `g @ u`, and not `g @ g`.",
-            ),
+            (along_the_gradient, "You go along the gradient itself. The direction is u: `g @ u`, and not `g @ g`."),
             (lambda f, x, u: right_curve(f, x, -u), "The sign is the wrong way round; the rest is right."),
             (
                 lambda f, x, u: engine.func.grad(f)(x) * u,
@@ -714,10 +699,7 @@ EXERCISES = (
                 lambda f, x, u: engine.func.hessian(f)(x) @ u,
                 "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
             ),
-            (
-                twice_back,
-                "The slopes have no notes of how they were made: `create_graph=True` in the first pass.",
-            ),
+            (twice_back, "The slopes have no notes of how they were made: `create_graph=True` in the first pass."),
         ),
         properties=(
             Property(

@@ -1003,10 +1003,7 @@ STEPS = (
                 along_ones(lambda g, axis: g.take([0], axis=axis)),
                 "You keep the first of the repeated ones and throw the others away. Each of them counts: add them up.",
             ),
-            (
-                along_the_first_one,
-                "You add up along one axis of length 1. There may be several.",
-            ),
+            (along_the_first_one, "You add up along one axis of length 1. There may be several."),
             (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
         ),
         properties=(

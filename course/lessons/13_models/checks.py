@@ -524,10 +524,7 @@ EXERCISES = (
             ),
             (layer(tenth, forward=lambda s, x: x @ s.weight.T), "The bias is there, but `forward` does not add it."),
             (layer(lambda i, o: nn.Parameter(engine.randn(o, i))), "The weights begin ten times too large."),
-            (
-                layer(tenth, lambda i, o: nn.Parameter(engine.randn(o) * 0.1)),
-                "The bias should begin with zeros.",
-            ),
+            (layer(tenth, lambda i, o: nn.Parameter(engine.randn(o) * 0.1)), "The bias should begin with zeros."),
             (
                 layer(tenth, lambda i, o: nn.Parameter(engine.zeros(o), requires_grad=False)),
                 "The bias is not learned: it is frozen, or a buffer (saved and moved with the model, and no more).",

@@ -216,11 +216,7 @@ def step_more(train_step):
 
 
 def stepping(
-    backward,
-    step=lambda scaler, optimizer: scaler.step(optimizer),
-    update=True,
-    clear=True,
-    cast=engine.float16,
+    backward, step=lambda scaler, optimizer: scaler.step(optimizer), update=True, clear=True, cast=engine.float16
 ):
     """`train_step`, with its lines in other ways."""
 
@@ -466,30 +462,15 @@ EXERCISES = (
                 by_hand(scaled=lambda loss, scale: loss, back=lambda g, scale: g),
                 "The *loss* must be scaled: what has become 0 on its way stays 0.",
             ),
-            (
-                by_hand(back=lambda g, scale: g),
-                "The gradients still have the scale in them.",
-            ),
-            (
-                by_hand(check=False),
-                "If one of them is not finite, the answer is None.",
-            ),
-            (
-                by_hand(check="inf"),
-                "`inf` is found. `nan` is not finite either.",
-            ),
+            (by_hand(back=lambda g, scale: g), "The gradients still have the scale in them."),
+            (by_hand(check=False), "If one of them is not finite, the answer is None."),
+            (by_hand(check="inf"), "`inf` is found. `nan` is not finite either."),
             (
                 by_hand(check="above"),
                 "`-inf` has overflowed, too, at the other end. `g.isfinite().all()` asks for both, and for `nan`.",
             ),
-            (
-                by_hand(check="first"),
-                "Only the first gradient is looked at. Any of them may have overflowed.",
-            ),
-            (
-                by_hand(back=lambda g, scale: g * scale),
-                "The scale is in them twice now: divide by it.",
-            ),
+            (by_hand(check="first"), "Only the first gradient is looked at. Any of them may have overflowed."),
+            (by_hand(back=lambda g, scale: g * scale), "The scale is in them twice now: divide by it."),
             (
                 by_hand(scaled=lambda loss, scale: loss),
                 "The gradients are divided by a scale that the loss was never multiplied by.",
@@ -680,10 +661,7 @@ EXERCISES = (
                 "them before `backward()`.",
             ),
             (stepping(scaled_backward, update=False), "`update()` belongs in every round."),
-            (
-                stepping(lambda scaler, loss: scaler.scale(scaler.scale(loss)).backward()),
-                "The loss is scaled twice.",
-            ),
+            (stepping(lambda scaler, loss: scaler.scale(scaler.scale(loss)).backward()), "The loss is scaled twice."),
             (
                 stepping(lambda scaler, loss: loss.backward()),
                 "The loss is not scaled at all, so the scaler has no scale by which it could divide.",
@@ -747,10 +725,7 @@ EXERCISES = (
                 clipping(unscale="limit"),
                 "The steps are right. But the lengths that you give back still have the scale in them.",
             ),
-            (
-                clipping(unscale="lengths"),
-                "The lengths are right now. But what is clipped still has the scale in it.",
-            ),
+            (clipping(unscale="lengths"), "The lengths are right now. But what is clipped still has the scale in it."),
             (clipping(clip=1e9), "Nothing is clipped any more."),
             (clipping(clear=False), "The gradients of the round before must be cleared."),
             (no_scaler_step, "`optimizer.step()` does not look for overflows: leave the step to the scaler."),

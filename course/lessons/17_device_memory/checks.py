@@ -601,10 +601,7 @@ EXERCISES = (
                 (12, "There are two large tensors: x, and what `exp` gave. `z` is one number."),
                 (0, "x is still there."),
             ),
-            5: (
-                (8, "In `no_grad` there is no note that could keep `y`."),
-                (0, "x is still there."),
-            ),
+            5: ((8, "In `no_grad` there is no note that could keep `y`."), (0, "x is still there.")),
             6: (
                 (4, "`backward()` frees what `exp` has kept. But it has made something for x."),
                 (12, "The gradient is new. But `backward()` has let go what `exp` has kept."),
@@ -649,10 +646,7 @@ EXERCISES = (
                 counted(times=lambda copies: 1, frozen=lambda copies: 2 + copies),
                 "The wrong way round: the parameters that are *not* frozen have a gradient and optimizer state.",
             ),
-            (
-                of_the_last,
-                "`=` in the loop throws away what was counted before: add to the total by `+=`.",
-            ),
+            (of_the_last, "`=` in the loop throws away what was counted before: add to the total by `+=`."),
             (
                 counted(size=lambda p: p.element_size() * len(p) / p.numel()),
                 "`len(p)` counts the rows of a table. `p.numel()` counts all its numbers.",
@@ -689,10 +683,7 @@ EXERCISES = (
                 "training would add to them. Take no notes in the first place.",
             ),
             (frozen, "The memory is all right. But the model is frozen from now on: it cannot be trained any more."),
-            (
-                in_eval_mode,
-                "`eval()` changes what some layers compute. It does not stop the notes, and it is left on.",
-            ),
+            (in_eval_mode, "`eval()` changes what some layers compute. It does not stop the notes, and it is left on."),
             (eval_for_good, "The memory is all right. But the model is left in eval mode, and comes back changed."),
         ),
         properties=(

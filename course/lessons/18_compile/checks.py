@@ -314,10 +314,7 @@ EXERCISES = (
                 (4, "`exp` is still there: *joined* takes away only what an earlier step has done."),
                 (6, "`x * w` is there twice, with the same inputs. Once is enough."),
             ),
-            3: (
-                (5, "Nobody takes `b`. This pass takes it away."),
-                (3, "`x * w`, `tanh`, `+`: and the sum?"),
-            ),
+            3: ((5, "Nobody takes `b`. This pass takes it away."), (3, "`x * w`, `tanh`, `+`: and the sum?")),
             4: (
                 (
                     2,
@@ -368,10 +365,7 @@ EXERCISES = (
                 lambda program, result: sorted(reached(program, result)),
                 "The right steps, sorted by their names. Keep them in the order of the program.",
             ),
-            (
-                lambda program, result: reached(program, result)[:-1],
-                "The result's own step belongs to it.",
-            ),
+            (lambda program, result: reached(program, result)[:-1], "The result's own step belongs to it."),
         ),
         properties=(
             Property(

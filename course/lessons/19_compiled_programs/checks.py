@@ -294,10 +294,7 @@ EXERCISES = (
                 calling(lambda step: 1.0),
                 "One capture, because the factor never changes. But it should: 1, 1/2, 1/3 and so on.",
             ),
-            (
-                calling(lambda step: engine.tensor(1 / step), start=2),
-                "The factors begin with 1/2. The first one is 1.",
-            ),
+            (calling(lambda step: engine.tensor(1 / step), start=2), "The factors begin with 1/2. The first one is 1."),
             (
                 lambda compiled, x, steps: [compiled(x, engine.tensor(1 / steps)) for _ in range(steps)],
                 "The factor is 1 divided by how many steps there are, in every step. It is `1 / step`.",
@@ -332,10 +329,7 @@ EXERCISES = (
                 "You multiplied `x` instead of giving the factor. What the function does with both is its own affair: "
                 "give it both.",
             ),
-            (
-                all_at_once,
-                "You gave all factors in one call. Call it once for each step.",
-            ),
+            (all_at_once, "You gave all factors in one call. Call it once for each step."),
             (
                 lambda compiled, x, steps: compiled(x, 1 / engine.arange(1.0, steps + 1)),
                 "You gave the whole row of factors in one call. Call it once for each step, with one of them.",
@@ -472,10 +466,7 @@ EXERCISES = (
             (keyed(lambda x: (x.numel(), x.dtype)), "2 by 3 and 3 by 2 hold as many numbers, but have other shapes."),
             (keyed(lambda x: (len(x), x.dtype)), "2 by 3 and 2 by 4 have as many rows, but other shapes."),
             (keyed(lambda x: 0), "There is one capture for everything. It holds for the first shape and dtype only."),
-            (
-                keyed(lambda x: str(x.tolist())),
-                "Other contents made another capture. Only shape and dtype count.",
-            ),
+            (keyed(lambda x: str(x.tolist())), "Other contents made another capture. Only shape and dtype count."),
             (
                 kept_and_not_called,
                 "It gives back the function that `capture` has made. Call that one with `x`, and give back its result.",

@@ -716,10 +716,7 @@ EXERCISES = (
         answer=by_pencil(N, BYTES),
         wrong=(
             ((7, 56000, 3, 24000, 7, 7000), "These are the ways *to* the sum. It has to come back to all ranks, too."),
-            (
-                (14, 56000, 6, 24000, 14, 112000),
-                "In the ring a message is not the whole tensor: it is one of 8 parts.",
-            ),
+            ((14, 56000, 6, 24000, 14, 112000), "In the ring a message is not the whole tensor: it is one of 8 parts."),
         ),
         entries={
             1: (
@@ -830,10 +827,7 @@ EXERCISES = (
                 "The first weights of all ranks are added up. All should begin with those of rank 0: "
                 "`dist.broadcast(p, 0)`.",
             ),
-            (
-                training(by=2),
-                "You divide by 2, and there are not always two ranks: ask `dist.get_world_size()`.",
-            ),
+            (training(by=2), "You divide by 2, and there are not always two ranks: ask `dist.get_world_size()`."),
             (
                 rank_0_alone_steps,
                 "Only rank 0 takes a step. The others have the same gradient, and take the same step.",

@@ -611,10 +611,7 @@ EXERCISES = (
                 "The mask begins one place too late: each word still sees the next one. `triu(1)` is all above the "
                 "diagonal.",
             ),
-            (
-                functools.partial(F.scaled_dot_product_attention),
-                "There is no mask: each word looks at all words.",
-            ),
+            (functools.partial(F.scaled_dot_product_attention), "There is no mask: each word looks at all words."),
         ),
         hints=(
             "Three questions: which numbers have to be 1 in all? When must the mask come? May a word look at itself?",
@@ -647,10 +644,7 @@ EXERCISES = (
                 "You add up a word's slopes, and they may cancel out: 1 and -1 make 0. Look whether *any* of them is "
                 "not 0.",
             ),
-            (
-                functools.partial(looks_ahead, after=-1),
-                "A word may depend on itself: m must be later than n.",
-            ),
+            (functools.partial(looks_ahead, after=-1), "A word may depend on itself: m must be later than n."),
             (
                 functools.partial(looks_ahead, single=False),
                 "You go back from the sum of a row. Where a layer norm comes last, that sum is always 0 and has no "
@@ -664,10 +658,7 @@ EXERCISES = (
                 functools.partial(looks_ahead, only=1),
                 "You look at the slope of the first number of each word only. Any of them may be seen.",
             ),
-            (
-                functools.partial(looks_ahead, way=lambda slope: slope > 0),
-                "A slope below 0 is a dependence, too.",
-            ),
+            (functools.partial(looks_ahead, way=lambda slope: slope > 0), "A slope below 0 is a dependence, too."),
             (functools.partial(looks_ahead, turned=True), "The pairs are the wrong way round: first n, who looks."),
             (
                 by_who_is_seen,

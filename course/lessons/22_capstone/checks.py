@@ -534,10 +534,7 @@ EXERCISES = (
                 comparing(apart=lambda a, b: mean(a) > mean(b)),
                 "A larger mean does not say that the rows are apart: look at the worst and the best runs.",
             ),
-            (
-                comparing(apart=lambda a, b: max(a) <= min(b) or max(b) <= min(a)),
-                "Two rows that touch are not apart.",
-            ),
+            (comparing(apart=lambda a, b: max(a) <= min(b) or max(b) <= min(a)), "Two rows that touch are not apart."),
             (
                 comparing(
                     apart=lambda a, b: (

@@ -4,6 +4,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import changed
 
 
 def square(x):
@@ -175,125 +176,16 @@ def step_more(step):
     yield "", stepped, step, lambda x: x.exp(), 0.25, 0.125
 
 
-def stepping(update, clear=True):
-    def step(f, x, rate):
-        f(x).backward()
-        update(x, rate)
-        if clear:
-            x.grad = None
-
-    return step
-
-
-def downhill(x, rate):
+def one_step(f, x, rate):
+    f(x).backward()
     with engine.no_grad():
         x -= rate * x.grad
-
-
-def uphill(x, rate):
-    with engine.no_grad():
-        x += rate * x.grad
-
-
-def without_rate(x, rate):
-    with engine.no_grad():
-        x -= x.grad
-
-
-def taking_notes(x, rate):
-    x -= rate * x.grad
-
-
-def the_rate_alone(x, rate):
-    with engine.no_grad():
-        x -= rate
-
-
-def by_the_output(f, x, rate):
-    f(x).backward()
-    with engine.no_grad():
-        x -= rate * f(x)
     x.grad = None
-
-
-def divided(x, rate):
-    with engine.no_grad():
-        x -= x.grad / rate
-
-
-def cleared_too_early(f, x, rate):
-    f(x).backward()
-    x.grad = None
-    downhill(x, rate)
-
-
-def all_without_notes(f, x, rate):
-    with engine.no_grad():
-        f(x).backward()
-
-
-def cleared_by_0(f, x, rate):
-    f(x).backward()
-    downhill(x, rate)
-    x.grad = 0
-
-
-def the_sign_alone(x, rate):
-    with engine.no_grad():
-        x -= rate * x.grad.sign()
-
-
-def the_lessons_rate(x, rate):
-    with engine.no_grad():
-        x -= 0.1 * x.grad
-
-
-def put_at_the_step(x, rate):
-    with engine.no_grad():
-        x.copy_(-rate * x.grad)
-
-
-def put_at(where):
-    def put(x, rate):
-        with engine.no_grad():
-            x.copy_(where(x, rate))
-
-    return put
-
-
-def no_notes_any_more(x, rate):
-    x.requires_grad_(False)
-    x -= rate * x.grad
-
-
-def put_to_0(f, x, rate):
-    f(x).backward()
-    downhill(x, rate)
-    with engine.no_grad():
-        x.zero_()
 
 
 def two_steps(f, x, rate):
-    for _ in range(2):
-        f(x).backward()
-        downhill(x, rate)
-        x.grad = None
-
-
-def another_knob(x, rate):
-    x = x - rate * x.grad
-
-
-def under_another_name(f, x, rate):
-    f(x).backward()
-    x = x - rate * x.grad
-    x.grad = None
-
-
-def cleared_before(f, x, rate):
-    x.grad = None
-    f(x).backward()
-    downhill(x, rate)
+    one_step(f, x, rate)
+    one_step(f, x, rate)
 
 
 # 4.4
@@ -319,62 +211,15 @@ def walk_more(walk):
     yield "", walk, lambda x: x**4 - 2 * x**2 + x, 0.0, 0.1, 12
 
 
-def walking(before=lambda x: None, between=lambda x: None, after=lambda x: None):
-    """Walk, and do something with the knob: before `backward()`, between it and the step, after the step."""
-
-    def walk(f, start, rate, steps):
-        x = engine.tensor(start, requires_grad=True)
-        positions = [x.item()]
-        for _ in range(steps):
-            before(x)
-            f(x).backward()
-            between(x)
-            with engine.no_grad():
-                x -= rate * x.grad
-            after(x)
-            positions.append(x.item())
-        return positions
-
-    return walk
-
-
-def clear(x):
-    x.grad = None
-
-
-def halved(x):
-    x.grad /= 2
-
-
-def a_zero(x):
-    x.grad = 0
-
-
-def a_zero_with_a_point(x):
-    x.grad = 0.0
-
-
-def cleared_once(f, start, rate, steps):
+def walk(f, start, rate, steps):
     x = engine.tensor(start, requires_grad=True)
     positions = [x.item()]
-    for i in range(steps):
+    for _ in range(steps):
         f(x).backward()
-        downhill(x, rate)
+        with engine.no_grad():
+            x -= rate * x.grad
+        x.grad = None
         positions.append(x.item())
-        if i == 0:
-            x.grad = None
-    return positions
-
-
-def cleared_every_other_time(f, start, rate, steps):
-    x = engine.tensor(start, requires_grad=True)
-    positions = [x.item()]
-    for i in range(steps):
-        f(x).backward()
-        downhill(x, rate)
-        positions.append(x.item())
-        if i % 2:
-            x.grad = None
     return positions
 
 
@@ -386,66 +231,17 @@ def first_step_alone(did):
     return any(off[:2]) or not any(off)
 
 
-def never_asked_again(f, start, rate, steps):
-    x = engine.tensor(start, requires_grad=True)
-    f(x).backward()
-    positions = [x.item()]
-    for _ in range(steps):
-        downhill(x, rate)
-        positions.append(x.item())
-    return positions
-
-
-def a_new_knob(f, start, rate, steps):
-    x = engine.tensor(start, requires_grad=True)
-    positions = [x.item()]
-    for _ in range(steps):
-        f(x).backward()
-        with engine.no_grad():
-            x = x - rate * x.grad
-        positions.append(x.item())
-    return positions
-
-
-def noted_too_early(f, start, rate, steps):
-    positions = walked(f, start, rate, steps)
-    return [start, *positions[:-1]]
-
-
-def the_knob_itself(f, start, rate, steps):
-    x = engine.tensor(start, requires_grad=True)
-    positions = [x]
-    for _ in range(steps):
-        step = stepping(downhill)
-        step(f, x, rate)
-        positions.append(x)
-    return positions
-
-
-def uphill_walk(f, start, rate, steps):
-    return walked(f, start, -rate, steps)
-
-
 def always_from_the_start(f, start, rate, steps):
     return [start] + steps * walked(f, start, rate, 1)[1:]
 
 
-def only_one_round(f, start, rate, steps):
-    return walked(f, start, rate, min(steps, 1))
-
-
-def with_another_rate(f, start, rate, steps):
-    return walked(f, start, rate / 10, steps)
+never_cleared = changed(walk, "x.grad = None", "")
 
 
 def until_it_rises(f, start, rate, steps):
-    positions = walking()(f, start, rate, steps)
+    positions = never_cleared(f, start, rate, steps)
     turned = (n for n in range(1, steps) if abs(positions[n + 1]) > abs(positions[n]))
     return positions[: next(turned, steps) + 1]
-
-
-def without_the_start(f, start, rate, steps):
-    return walked(f, start, rate, steps)[1:]
 
 
 # 4.5
@@ -475,93 +271,34 @@ def parabola_more(fit):
     yield "", fit, engine.tensor([-1.0, 0.5, 1.5, 2.0]), engine.tensor([0.5, 0.0, -1.5, -3.0]), 0.05, 60
 
 
-def fitting(update, clear=True, clear_height=True):
-    def fit(xs, ys, rate, steps):
-        bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
-        for _ in range(steps):
-            ((bend * xs**2 + height - ys) ** 2).mean().backward()
-            with engine.no_grad():
-                update(bend, height, rate)
-            if clear:
-                bend.grad = None
-                height.grad = None if clear_height else height.grad
-        return bend.item(), height.item()
-
-    return fit
-
-
-def both(bend, height, rate):
-    bend -= rate * bend.grad
-    height -= rate * height.grad
-
-
-def both_uphill(bend, height, rate):
-    bend += rate * bend.grad
-    height += rate * height.grad
-
-
-def on_another_loss(of, begin=0.0):
-    """Walk with another loss, or from another beginning."""
-
-    def fit(xs, ys, rate, steps):
-        bend, height = (engine.tensor(begin, requires_grad=True) for _ in range(2))
-        for _ in range(steps):
-            of(bend, height, xs, ys).backward()
-            with engine.no_grad():
-                both(bend, height, rate)
-            bend.grad = height.grad = None
-        return bend.item(), height.item()
-
-    return fit
-
-
-def as_asked(bend, height, xs, ys):
-    return ((bend * xs**2 + height - ys) ** 2).mean()
-
-
-def loss_made_once(xs, ys, rate, steps):
+def fit(xs, ys, rate, steps):
     bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
-    loss = as_asked(bend, height, xs, ys)
     for _ in range(steps):
+        loss = ((bend * xs**2 + height - ys) ** 2).mean()
         loss.backward()
         with engine.no_grad():
-            both(bend, height, rate)
-        bend.grad = height.grad = None
-    return bend.item(), height.item()
-
-
-def with_new_knobs(xs, ys, rate, steps):
-    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
-    for _ in range(steps):
-        as_asked(bend, height, xs, ys).backward()
-        with engine.no_grad():
-            bend = bend - rate * bend.grad
-            height = height - rate * height.grad
-    return bend.item(), height.item()
-
-
-def with_one_new_knob(xs, ys, rate, steps):
-    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
-    for _ in range(steps):
-        as_asked(bend, height, xs, ys).backward()
-        with engine.no_grad():
-            bend = bend - rate * bend.grad
+            bend -= rate * bend.grad
             height -= rate * height.grad
         bend.grad = height.grad = None
     return bend.item(), height.item()
 
 
-def taking_notes_of_steps(xs, ys, rate, steps):
-    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
-    as_asked(bend, height, xs, ys).backward()
-    both(bend, height, rate)
+def with_loss(loss):
+    return changed(fit, "((bend * xs**2 + height - ys) ** 2).mean()", loss)
 
 
-def one_takes_no_notes(xs, ys, rate, steps):
-    bend, height = engine.tensor(0.0, requires_grad=True), engine.tensor(0.0)
-    as_asked(bend, height, xs, ys).backward()
-    with engine.no_grad():
-        both(bend, height, rate)
+def knob_by_knob(first):
+    """Walk, asking for the slopes again between the two knobs."""
+
+    def fit(xs, ys, rate, steps):
+        knobs = bend, height = [engine.tensor(0.0, requires_grad=True) for _ in range(2)]
+        for _ in range(steps):
+            for knob in knobs if first == "bend" else knobs[::-1]:
+                one_step(lambda _: ((bend * xs**2 + height - ys) ** 2).mean(), knob, rate)
+                bend.grad = height.grad = None
+        return bend.item(), height.item()
+
+    return fit
 
 
 def one_step_more(xs, ys, rate, steps):
@@ -576,11 +313,6 @@ def after_one_round(xs, ys, rate, steps):
     return fitted(xs, ys, rate, min(steps, 1))
 
 
-def by_bends_slope(bend, height, rate):
-    bend -= rate * bend.grad
-    height -= rate * bend.grad
-
-
 def with_three_knobs(xs, ys, rate, steps):
     bend, tilt, height = (engine.tensor(0.0, requires_grad=True) for _ in range(3))
     for _ in range(steps):
@@ -589,41 +321,6 @@ def with_three_knobs(xs, ys, rate, steps):
             for knob in (bend, tilt, height):
                 knob -= rate * knob.grad
                 knob.grad = None
-    return bend.item(), height.item()
-
-
-def bend_alone(bend, height, rate):
-    bend -= rate * bend.grad
-
-
-def height_half(bend, height, rate):
-    bend -= rate * bend.grad
-    height -= rate * height.grad / 2
-
-
-def knob_by_knob(first):
-    """Walk, asking for the slopes again between the two knobs."""
-
-    def fit(xs, ys, rate, steps):
-        knobs = bend, height = [engine.tensor(0.0, requires_grad=True) for _ in range(2)]
-        for _ in range(steps):
-            for knob in knobs if first == "bend" else knobs[::-1]:
-                as_asked(bend, height, xs, ys).backward()
-                downhill(knob, rate)
-                bend.grad = height.grad = None
-        return bend.item(), height.item()
-
-    return fit
-
-
-def cleared_in_every_second_round(xs, ys, rate, steps):
-    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
-    for i in range(steps):
-        as_asked(bend, height, xs, ys).backward()
-        with engine.no_grad():
-            both(bend, height, rate)
-        if i % 2:
-            bend.grad = height.grad = None
     return bend.item(), height.item()
 
 
@@ -771,63 +468,87 @@ EXERCISES = (
         trial=step_trial,
         hidden=step_more,
         wrong=(
-            (stepping(uphill), "That is a step uphill. Where the slope is above 0, going down means a smaller x."),
             (
-                stepping(downhill, clear=False),
+                changed(one_step, "x -=", "x +="),
+                "That is a step uphill. Where the slope is above 0, going down means a smaller x.",
+            ),
+            (
+                changed(one_step, "x.grad = None", ""),
                 "The first step is right. But the slope stays in x.grad, and the next step adds to it.",
             ),
             (
-                stepping(taking_notes),
+                changed(one_step, "with engine.no_grad():", "if True:"),
                 "Turning the knob must not be written down: do it inside `with engine.no_grad():`.",
             ),
             (
-                stepping(another_knob),
+                changed(one_step, "x -= ", "y = x - "),
                 "The knob that was given has not been turned: x is where it was. Change x itself, by `x -= ...`.",
             ),
             (
-                under_another_name,
+                changed(one_step, "x -= ", "x = x - "),
                 "The knob has not been turned, nor its slope cleared. Did you take the step? (`x = x - ...` only makes "
                 "a new tensor of that name: use `x -= ...`.)",
             ),
             (
-                stepping(the_rate_alone),
+                changed(one_step, "rate * x.grad", "rate"),
                 "The step is the rate times the slope: you left out the slope, and each step is equally long.",
             ),
             (
-                stepping(the_sign_alone),
+                changed(one_step, "rate * x.grad", "rate * x.grad.sign()"),
                 "Of the slope you take the sign alone, so each step is equally long. The steeper, the longer: take all"
                 " of it.",
             ),
-            (stepping(the_lessons_rate), "Your step takes 0.1 times the slope, whatever `rate` is."),
             (
-                stepping(put_at_the_step),
+                changed(one_step, "rate * x.grad", "0.1 * x.grad"),
+                "Your step takes 0.1 times the slope, whatever `rate` is.",
+            ),
+            (
+                changed(one_step, "x -= rate * x.grad", "x.copy_(-rate * x.grad)"),
                 "You put x where only the step belongs. The step is counted from where x is: `x -= ...`.",
             ),
             (
-                stepping(no_notes_any_more),
+                changed(one_step, "f(x).backward()", "f(x).backward(); x.requires_grad_(False)"),
                 "The first step is right. But x takes no notes afterwards, so there is no second one. Leave"
                 " requires_grad alone, and step inside `with engine.no_grad():`.",
             ),
-            (by_the_output, "You step by the output at x. The step is the rate times the *slope*."),
-            (stepping(divided), "You divide by the rate. The step is the rate times the slope."),
             (
-                cleared_too_early,
+                changed(one_step, "rate * x.grad", "rate * f(x)"),
+                "You step by the output at x. The step is the rate times the *slope*.",
+            ),
+            (
+                changed(one_step, "rate * x.grad", "x.grad / rate"),
+                "You divide by the rate. The step is the rate times the slope.",
+            ),
+            (
+                changed(one_step, "f(x).backward()", "f(x).backward(); x.grad = None"),
                 "When the step is taken, x.grad is None. Has backward() been called, and is the slope still there?",
             ),
-            (put_to_0, "`x.zero_()` puts the knob itself to 0. Clear its slope: `x.grad = None`."),
             (
-                all_without_notes,
+                changed(one_step, "x.grad = None", "x.detach().zero_()"),
+                "`x.zero_()` puts the knob itself to 0. Clear its slope: `x.grad = None`.",
+            ),
+            (
+                changed(one_step, "f(x).backward()", "with engine.no_grad(): f(x).backward()"),
                 "The machine runs inside no_grad(), so there are no notes. Only the step belongs there.",
             ),
-            (cleared_by_0, NO_NUMBER),
-            (cleared_before, "x is right. But its slope is still there afterwards: clear it after the step."),
-            (stepping(without_rate), "The step is the rate times the slope: you left out the rate."),
+            (changed(one_step, "x.grad = None", "x.grad = 0"), NO_NUMBER),
+            (
+                changed(one_step, "x.grad = None", "", "f(x).backward()", "x.grad = None; f(x).backward()"),
+                "x is right. But its slope is still there afterwards: clear it after the step.",
+            ),
+            (
+                changed(one_step, "rate * x.grad", "x.grad"),
+                "The step is the rate times the slope: you left out the rate.",
+            ),
             *(
-                (stepping(put_at(how)), f"You put x at {what}, wherever it was. A step is counted from where x is.")
-                for how, what in (
-                    (lambda x, rate: rate * x.grad, "the rate times the slope"),
-                    (lambda x, rate: x.grad, "its slope"),
-                    (lambda x, rate: -x.grad, "minus its slope"),
+                (
+                    changed(one_step, "x -= rate * x.grad", f"x.copy_({place})"),
+                    f"You put x at {what}, wherever it was. A step is counted from where x is.",
+                )
+                for place, what in (
+                    ("rate * x.grad", "the rate times the slope"),
+                    ("x.grad", "its slope"),
+                    ("-x.grad", "minus its slope"),
                 )
             ),
         ),
@@ -855,47 +576,56 @@ EXERCISES = (
         trial=walk_trial,
         hidden=walk_more,
         wrong=(
-            (walking(), "From the second step on, the old slopes are still in x.grad. Clear it in every round."),
-            (walking(between=clear), "You clear the slope before it is used. After the step is the place."),
+            (never_cleared, "From the second step on, the old slopes are still in x.grad. Clear it in every round."),
             (
-                a_new_knob,
+                changed(walk, "f(x).backward()", "f(x).backward(); x.grad = None"),
+                "You clear the slope before it is used. After the step is the place.",
+            ),
+            (
+                changed(walk, "x -= ", "x = x - "),
                 "After the first step, x takes no notes: `x = ...` has given its name to another tensor. Turn the knob"
                 " itself, with `-=`.",
             ),
-            (walking(after=a_zero), NO_NUMBER),
-            (walking(after=a_zero_with_a_point), NO_NUMBER.replace("= 0`", "= 0.0`")),
-            (uphill_walk, "That walks uphill. The sign was right: against the slope is `-=`."),
+            (changed(walk, "x.grad = None", "x.grad = 0"), NO_NUMBER),
+            (changed(walk, "x.grad = None", "x.grad = 0.0"), NO_NUMBER.replace("= 0`", "= 0.0`")),
+            (changed(walk, "x -= ", "x += "), "That walks uphill. The sign was right: against the slope is `-=`."),
             (
-                walking(after=lambda x: clear(x) if x.grad > 0 else None),
+                changed(walk, "x.grad = None", "x.grad = None if x.grad > 0 else x.grad"),
                 "You clear the slope only where it is above 0. On the other side of the valley it is below 0, and is "
                 "added to as well: clear it in every round.",
             ),
             (
-                walking(after=lambda x: clear(x) if x.grad < 0 else None),
+                changed(walk, "x.grad = None", "x.grad = None if x.grad < 0 else x.grad"),
                 "You clear the slope only where it is below 0. Clear it in every round.",
             ),
-            (cleared_once, "You clear once. The slope is added to in every round, so clear it in every round."),
             (
-                never_asked_again,
+                changed(walk, "for _", "for i", "x.grad = None", "x.grad = x.grad if i else None"),
+                "You clear once. The slope is added to in every round, so clear it in every round.",
+            ),
+            (
+                changed(walk, "for _", "for i", "f(x).backward()", "if i == 0: f(x).backward()", "x.grad = None", ""),
                 "backward() is called once, before the loop, so all steps take the slope of the start. Call it in "
                 "every round.",
             ),
-            (without_the_start, "The first position is where the walk starts."),
+            (changed(walk, "[x.item()]", "[]"), "The first position is where the walk starts."),
             (
-                noted_too_early,
+                changed(walk, "positions.append(x.item())", "", "f(x)", "positions.append(x.item()); f(x)"),
                 "You note each position before the step: the start is there twice, and the last position is missing.",
             ),
             (
-                walking(after=halved),
+                changed(walk, "x.grad = None", "x.grad /= 2"),
                 "Half of the old slope is still there, and the next one is added to it. Clear it altogether.",
             ),
             (
-                the_knob_itself,
+                changed(walk, "[x.item()]", "[x]", "append(x.item())", "append(x)"),
                 "The list holds the knob itself, again and again, so each entry shows where it ended. `.item()` takes"
                 " out the number it has now.",
             ),
             (always_from_the_start, "Each round begins at `start` again. Go on from where the last step has led."),
-            (only_one_round, "The walk ends after its first step. Is `return` inside the loop?"),
+            (
+                changed(walk, "append(x.item())", "append(x.item()); return positions"),
+                "The walk ends after its first step. Is `return` inside the loop?",
+            ),
         ),
         properties=(
             Property(
@@ -904,7 +634,7 @@ EXERCISES = (
                 "The start and the position after each of `steps` steps: do not end the walk early. Ask why it climbs.",
             ),
             Property(
-                with_another_rate,
+                changed(walk, "rate * x.grad", "rate / 10 * x.grad"),
                 lambda did: not isinstance(did.result[1], float) or abs(did.result[1] - did.expected[1]) < 1e-4,
                 "Not even the first step is right now. It is `rate` times the slope, as it was: what goes wrong comes"
                 " after it.",
@@ -915,7 +645,7 @@ EXERCISES = (
                 "Too many positions: the start, and one after each of `steps` steps.",
             ),
             Property(
-                cleared_every_other_time,
+                changed(walk, "for _", "for i", "x.grad = None", "x.grad = None if i % 2 else x.grad"),
                 first_step_alone,
                 "The first step is right, and a later one is not. It should be `rate` times the slope of its own "
                 "round, with nothing left in x.grad from before.",
@@ -937,61 +667,70 @@ EXERCISES = (
         wrong=(
             (squares_summed, "You walk on the sum of the squares. The mean is asked for."),
             (
-                fitting(both, clear=False),
+                changed(fit, "bend.grad = height.grad = None", ""),
                 "The first step is right, the later ones are not: the slopes are not cleared.",
             ),
             (
-                fitting(both, clear_height=False),
+                changed(fit, "bend.grad = height.grad = None", "bend.grad = None"),
                 "The first step is right. Later on, the slope of one knob is cleared, and that of the other is not.",
             ),
-            (fitting(bend_alone), "height is still 0: it is a knob too, and is turned in each step."),
-            (fitting(both_uphill), "That walks uphill: against the slope means `-=`."),
             (
-                on_another_loss(lambda b, h, xs, ys: (b * xs**2 + h - ys).mean()),
+                changed(fit, "height -= rate * height.grad", ""),
+                "height is still 0: it is a knob too, and is turned in each step.",
+            ),
+            (
+                changed(fit, "bend -=", "bend +=", "height -=", "height +="),
+                "That walks uphill: against the slope means `-=`.",
+            ),
+            (
+                with_loss("(bend * xs**2 + height - ys).mean()"),
                 "The distances are not squared, so those above and those below cancel.",
             ),
             (
-                on_another_loss(lambda b, h, xs, ys: (b * xs**2 + h - ys).abs().mean()),
+                with_loss("(bend * xs**2 + height - ys).abs().mean()"),
                 "You walk on the mean of the distances. That of their squares is asked for.",
             ),
             (
-                on_another_loss(lambda b, h, xs, ys: (((b * xs) ** 2 + h - ys) ** 2).mean()),
+                with_loss("(((bend * xs) ** 2 + height - ys) ** 2).mean()"),
                 "You square bend, too. The parabola is bend * x**2.",
             ),
             (
-                on_another_loss(lambda b, h, xs, ys: (b * xs**2 + h - ys).mean() ** 2),
+                with_loss("(bend * xs**2 + height - ys).mean() ** 2"),
                 "You square the mean. Square each distance first, and then take the mean: above and below must not"
                 " cancel.",
             ),
             (
-                on_another_loss(lambda b, h, xs, ys: ((b * 2 * xs + h - ys) ** 2).mean()),
+                with_loss("((bend * 2 * xs + height - ys) ** 2).mean()"),
                 "2 * x is the slope of x**2. The parabola itself is bend * x**2.",
             ),
             (
-                on_another_loss(lambda b, h, xs, ys: ((b * xs**2 + h + ys) ** 2).mean()),
+                with_loss("((bend * xs**2 + height + ys) ** 2).mean()"),
                 "You add ys. The distance is the difference: minus ys.",
             ),
             (
-                on_another_loss(lambda b, h, xs, ys: ((b * xs**2 + h) ** 2).mean()),
+                with_loss("((bend * xs**2 + height) ** 2).mean()"),
                 "Where are the points? The distance is that between the parabola and ys.",
             ),
             (
-                on_another_loss(lambda b, h, xs, ys: ((b * xs**2 - h - ys) ** 2).mean()),
+                with_loss("((bend * xs**2 - height - ys) ** 2).mean()"),
                 "You subtract height. The parabola is bend * x**2 + height.",
             ),
             (
-                on_another_loss(lambda b, h, xs, ys: ((b * (xs + h) ** 2 - ys) ** 2).mean()),
+                with_loss("((bend * (xs + height) ** 2 - ys) ** 2).mean()"),
                 "You add height before the square is taken. The parabola is bend * x**2, and then plus height.",
             ),
             (
-                taking_notes_of_steps,
+                changed(fit, "with engine.no_grad():", "if True:"),
                 "Turning the knobs must not be written down: do it inside `with engine.no_grad():`.",
             ),
             (
-                one_takes_no_notes,
+                changed(fit, "loss = ", "height = height.detach(); loss = "),
                 "height takes no notes, so no slope arrives there. Both knobs need `requires_grad=True`.",
             ),
-            (fitting(by_bends_slope), "You turn height by the slope of bend. Each knob has its own .grad."),
+            (
+                changed(fit, "rate * height.grad", "rate * bend.grad"),
+                "You turn height by the slope of bend. Each knob has its own .grad.",
+            ),
             (with_three_knobs, "You turn a third knob, a tilt, and it takes over some of the work of the other two."),
             *(
                 (
@@ -1009,19 +748,19 @@ EXERCISES = (
             (at_the_lessons_rate, "You walk at the lesson's rate of 0.05. Here it is given: `rate`."),
             (after_one_round, "The walk ends after its first step. Is `return` inside the loop?"),
             (
-                with_new_knobs,
+                changed(fit, "bend -= ", "bend = bend - ", "height -= ", "height = height - "),
                 "The first step is right. But `bend = bend - ...` makes a new tensor, which takes no notes inside"
                 " no_grad(). Turn the knob itself: `bend -= ...`.",
             ),
             (
-                with_one_new_knob,
+                changed(fit, "bend -= ", "bend = bend - "),
                 "The first step is right. But `bend = bend - ...` makes another tensor, and no slope arrives in its "
                 ".grad."
                 " Turn the knobs themselves: `bend -= ...`, inside no_grad().",
             ),
-            (on_another_loss(as_asked, begin=1.0), "The walk begins with both knobs at 0."),
+            (changed(fit, "engine.tensor(0.0", "engine.tensor(1.0"), "The walk begins with both knobs at 0."),
             (
-                loss_made_once,
+                changed(fit, "_ in range(steps)", "i in range(steps)", "loss = ", "loss = loss if i else "),
                 "You make the loss once, before the loop. Make it again in each round: the knobs have moved.",
             ),
             (
@@ -1034,18 +773,20 @@ EXERCISES = (
         ),
         properties=(
             Property(
-                on_another_loss(as_asked, begin=0.1),
+                changed(fit, "engine.tensor(0.0", "engine.tensor(0.1"),
                 lambda did: "1 step" not in did.shown or wrong_of_two(did) != 2,
                 "Not even the first step is right. Both knobs begin at 0, and are turned by the rate times the slope of"
                 " the loss, which is the mean of (bend * x**2 + height - y)**2.",
             ),
             Property(
-                fitting(height_half),
+                changed(fit, "rate * height.grad", "rate * height.grad / 2"),
                 lambda did: "1 step" not in did.shown or wrong_of_two(did) != 1,
                 "After the first step one knob is where it should be, and the other is not.",
             ),
             Property(
-                cleared_in_every_second_round,
+                changed(
+                    fit, "_ in range(steps)", "i in range(steps)", "bend.grad = height", "if i % 2: bend.grad = height"
+                ),
                 lambda did: "5 steps" not in did.shown or not wrong_of_two(did),
                 "After five steps the knobs are not where they should be. If one step is right, look at what a round "
                 "leaves behind for the next.",

@@ -1,0 +1,44 @@
+"""A mistake as a change of a right answer: it changes what it says, and nothing else."""
+
+import pytest
+
+from course.judging.mistakes import changed
+
+BY = 2
+
+
+def line(x):
+    y = x * BY
+    return y + 1
+
+
+def fall(n):
+    return fall(n - 1) if n else 0
+
+
+def test_a_part_is_replaced_and_the_right_answer_stays_as_it_is():
+    assert changed(line, "+ 1", "- 1")(3) == 5
+    assert changed(line, "x * BY", "x", "y + 1", "y")(3) == 3
+    assert line(3) == 7
+
+
+def test_the_changed_function_sees_the_names_of_its_module(monkeypatch):
+    wrong = changed(line, "+ 1", "")
+    monkeypatch.setitem(globals(), "BY", 10)
+    assert wrong(3) == 30
+
+
+@pytest.mark.parametrize(("old", "times"), [("z", 0), ("y", 2)])
+def test_a_part_that_does_not_stand_there_once_is_refused(old, times):
+    with pytest.raises(ValueError, match=f"'{old}' stands {times} times in line"):
+        changed(line, old, "x")
+
+
+def test_an_old_part_without_a_new_one_is_refused():
+    with pytest.raises(ValueError, match="shorter"):
+        changed(line, "+ 1")
+
+
+def test_a_function_that_calls_itself_is_refused():
+    with pytest.raises(ValueError, match="fall calls itself"):
+        changed(fall, "0", "1")

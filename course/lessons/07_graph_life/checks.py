@@ -6,6 +6,7 @@ from typing import Any
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import changed
 
 # 7.2
 
@@ -156,68 +157,24 @@ def parts_more(gradient_in_parts: Callable) -> Iterator[tuple]:
     yield "", in_parts, gradient_in_parts, 6, 1
 
 
-def by_share(
-    share: Callable[[int, int, int], float] = lambda part, size, n: part / n,
-    clear: bool = False,
-    together: bool = False,
-    begin: bool = True,
-    whole: bool = True,
-) -> Callable:
-    """`gradient_in_parts`, with what a part's loss is multiplied by.
-
-    `clear`: in every round; `together`: go back once; `begin`: clear first of all; `whole`: the short last part too.
-    """
-
-    def gradient_in_parts(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
-        w.grad, total = None if begin else w.grad, 0.0
-        for first in range(0, len(xs) if whole else len(xs) // size * size, size):
-            if clear:
-                w.grad = None
-            x, y = xs[first : first + size], ys[first : first + size]
-            loss = ((w * x - y) ** 2).mean() * share(len(x), size, len(xs))
-            if together:
-                total = total + loss
-            else:
-                loss.backward()
-        if together:
-            total.backward()
-        return w.grad
-
-    return gradient_in_parts
-
-
-def one_of_each(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
-    w.grad = None
-    for x, y in zip(xs[::size], ys[::size], strict=True):
-        ((w * x - y) ** 2 / len(xs)).backward()
-    return w.grad
-
-
-def overlapping(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+def by_parts(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
     w.grad = None
     for first in range(0, len(xs), size):
-        x, y = xs[first : first + size + 1], ys[first : first + size + 1]
-        (((w * x - y) ** 2).sum() / len(xs)).backward()
+        x, y = xs[first : first + size], ys[first : first + size]
+        loss = ((w * x - y) ** 2).mean() * (len(x) / len(xs))
+        loss.backward()
     return w.grad
 
 
-def first_part_alone(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+def with_share(share: str) -> Callable:
+    """Multiply a part's loss by something other than its share."""
+    return changed(by_parts, "len(x) / len(xs)", share)
+
+
+def back_once(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
     w.grad = None
-    (((w * xs[:size] - ys[:size]) ** 2).sum() / len(xs)).backward()
+    sum(((w * x - y) ** 2).sum() for x, y in zip(xs.split(size), ys.split(size), strict=True)).div(len(xs)).backward()
     return w.grad
-
-
-def divided_in_each_round(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
-    w.grad = None
-    for first in range(0, len(xs), size):
-        ((w * xs[first : first + size] - ys[first : first + size]) ** 2).sum().backward()
-        w.grad /= len(xs)
-    return w.grad
-
-
-def cleared_after_each(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
-    by_share()(w, xs, ys, size)
-    return w.grad.zero_()
 
 
 def not_squared(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
@@ -229,10 +186,6 @@ def not_squared(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: in
 
 def cut_off(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
     (w * xs - ys).mean().detach().backward()
-
-
-def nothing_returned(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> None:
-    by_share()(w, xs, ys, size)
 
 
 def all_computed_first(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
@@ -266,36 +219,21 @@ def read_more(read: Callable) -> Iterator[tuple]:
     yield "", read_through, read, [0.3, -1.0, 0.2, 0.9, 0.0]
 
 
-def reading(
-    state: Callable = lambda state: state,
-    carried: Callable = lambda state: state.detach(),
-    loss: Callable = lambda loss: loss.item(),
-    retain: bool = False,
-    rate: float = 0.5,
-    clear: bool = True,
-    around: bool = False,
-) -> Callable:
-    """`read`, with what is done to the state before the loss and after the round, and to the loss.
+def read(w: engine.Tensor, numbers: list[float]) -> list[Any]:
+    state, losses = engine.tensor(1.0), []
+    for number in numbers:
+        state = (w * state + number).tanh()
+        loss = (state - 0.5) ** 2
+        loss.backward()
+        with engine.no_grad():
+            w -= 0.5 * w.grad
+        w.grad = None
+        losses.append(loss.item())
+        state = state.detach()
+    return losses
 
-    `around`: w is changed by way of `.data`, around the count.
-    """
 
-    def read(w: engine.Tensor, numbers: list[float]) -> list[Any]:
-        kept, losses = engine.tensor(1.0), []
-        for number in numbers:
-            kept = state((w * kept + number).tanh())
-            squared = (kept - 0.5) ** 2
-            squared.backward(retain_graph=retain)
-            with engine.no_grad():
-                written = w.data if around else w
-                written -= rate * w.grad
-            if clear:
-                w.grad = None
-            losses.append(loss(squared))
-            kept = carried(kept)
-        return losses
-
-    return read
+retaining = changed(read, "state = state.detach()", "", "backward()", "backward(retain_graph=True)")
 
 
 def judged_late(w: engine.Tensor, numbers: list[float], again: bool = False) -> list[float]:
@@ -324,19 +262,6 @@ def states_as_losses(w: engine.Tensor, numbers: list[float]) -> list[float]:
         at -= 0.5 * 2 * (after - 0.5) * (1 - after**2) * state
         state = after
     return states
-
-
-def number_as_state(w: engine.Tensor, numbers: list[float]) -> list[float]:
-    losses, before = [], 1.0
-    for number in numbers:
-        loss = ((w * before + number).tanh() - 0.5) ** 2
-        loss.backward()
-        with engine.no_grad():
-            w -= 0.5 * w.grad
-        w.grad = None
-        losses.append(loss.item())
-        before = number
-    return losses
 
 
 def one_step_at_the_end(w: engine.Tensor, numbers: list[float]) -> list[float]:
@@ -395,20 +320,9 @@ def all_without_notes(scores: engine.Tensor) -> engine.Tensor:
     return without_notes(scores.detach())
 
 
-def constant_whole(scores: engine.Tensor) -> engine.Tensor:
+def share(scores: engine.Tensor) -> engine.Tensor:
     e = scores.exp()
-    return e / e.sum().detach()
-
-
-def written_by_places(scores: engine.Tensor) -> engine.Tensor:
-    e = scores.exp()
-    e[:] = e / e.sum()
-    return e
-
-
-def constant_parts(scores: engine.Tensor) -> engine.Tensor:
-    e = scores.exp()
-    return e.detach() / e.sum()
+    return e / e.sum()
 
 
 def one_by_one_in_place(scores: engine.Tensor) -> engine.Tensor:
@@ -579,102 +493,107 @@ EXERCISES = (
     Exercise(
         key="07.3",
         points=2,
-        answer=by_share(),
+        answer=by_parts,
         trial=parts_trial,
         hidden=parts_more,
         wrong=(
             (
-                by_share(lambda part, size, n: 2 * part / n),
+                with_share("2 * len(x) / len(xs)"),
                 "Twice what it should be: `backward()` twice for each part, or a part that comes by twice.",
             ),
             (
-                one_of_each,
+                changed(by_parts, "xs[first : first + size], ys[first : first + size]", "xs[[first]], ys[[first]]"),
                 "`xs[first]` is one example, the first of its part. A whole part is `xs[first : first + size]`.",
             ),
             (
-                overlapping,
+                changed(
+                    by_parts,
+                    "xs[first : first + size]",
+                    "xs[first : first + size + 1]",
+                    "ys[first : first + size]",
+                    "ys[first : first + size + 1]",
+                ),
                 "The parts overlap: the end of a slice is not included, so `first : first + size` is `size` examples.",
             ),
             (
-                by_share(lambda part, size, n: 1 / -(-n // size)),
+                with_share("1 / -(-len(xs) // size)"),
                 "That is right if all parts are equally long. The last one is shorter here, and counts too much.",
             ),
+            (with_share("size / len(xs)"), "The last part may be shorter than `size`, and then it counts too much."),
+            (with_share("1 / 2"), "There are not always two parts. And the last one may be shorter."),
             (
-                by_share(lambda part, size, n: size / n),
-                "The last part may be shorter than `size`, and then it counts too much.",
-            ),
-            (by_share(lambda part, size, n: 1 / 2), "There are not always two parts. And the last one may be shorter."),
-            (
-                by_share(lambda part, size, n: 1 / (n // size)),
+                with_share("1 / (len(xs) // size)"),
                 "`//` rounds down: 5 examples in parts of 2 make three parts. And the last one is shorter.",
             ),
             (
-                by_share(lambda part, size, n: 1 / size),
+                with_share("1 / size"),
                 "Each part's mean is divided by its length once more. What counts is which share of *all* it is.",
             ),
             (
-                by_share(lambda part, size, n: 1 / part),
+                with_share("1 / len(x)"),
                 "A mean is divided by the length of the part already. What counts is which share of *all* it is.",
             ),
+            (with_share("len(x)"), "That is the slope of the *sum* over all examples. Their mean is asked for."),
             (
-                by_share(lambda part, size, n: part),
-                "That is the slope of the *sum* over all examples. Their mean is asked for.",
-            ),
-            (
-                by_share(lambda part, size, n: size),
+                with_share("size"),
                 "Multiplied by `size`, a mean becomes a sum. And then nothing divides by the number of all examples.",
             ),
             (
-                by_share(lambda part, size, n: 1 / n),
+                with_share("1 / len(xs)"),
                 "Each part's mean is divided by the number of all examples. But a part has several of them.",
             ),
             (
-                by_share(lambda part, size, n: 1),
+                with_share("1"),
                 "Those are the means of the parts, added up. An example counts for one of its *part*; it should count "
                 "for one of *all*.",
             ),
             (
-                by_share(lambda part, size, n: part / size),
+                with_share("len(x) / size"),
                 "Each part is divided by `size`, so an example counts for one of its *part*; it should count for one "
                 "of *all*.",
             ),
             (
-                by_share(begin=False),
+                changed(by_parts, "w.grad = None", ""),
                 "What was in w.grad before the first part is in the result, too. It must be cleared once, at the "
                 "beginning.",
             ),
-            (first_part_alone, "Only the first part comes by: your function returns before the loop is done."),
             (
-                divided_in_each_round,
+                changed(by_parts, "loss.backward()", "loss.backward(); return w.grad"),
+                "Only the first part comes by: your function returns before the loop is done.",
+            ),
+            (
+                changed(
+                    by_parts, "len(x) / len(xs)", "len(x)", "loss.backward()", "loss.backward(); w.grad /= len(xs)"
+                ),
                 "What has arrived so far is divided again in every round. Divide the loss of each part.",
             ),
             (
-                cleared_after_each,
+                changed(by_parts, "loss.backward()", "loss.backward(); w.grad.zero_()"),
                 "w.grad is cleared after every part, so nothing is left in the end. Here adding is what you want.",
             ),
             (not_squared, "The differences are not squared: the mean of their *squares* is asked for."),
             (cut_off, "The loss has been cut off from w before `backward()` is called."),
             (
-                by_share(whole=False),
+                changed(by_parts, "len(xs), size)", "len(xs) // size * size, size)"),
                 "Some examples never come by: the last part is shorter than `size`, and was left out.",
             ),
             (
-                lambda w, xs, ys, size: by_share()(w, xs, ys, size).item(),
+                changed(by_parts, "return w.grad", "return w.grad.item()"),
                 "The slope is right, but it is a plain number. Leave it a tensor: w may be a large one.",
             ),
             (
-                by_share(clear=True),
+                changed(by_parts, "loss = ", "w.grad = None; loss = "),
                 "w.grad is cleared in every round: only the last part is left. Here adding is what you want.",
             ),
             (
-                by_share(lambda part, size, n: 1, clear=True),
+                changed(by_parts, "len(x) / len(xs)", "1", "loss = ", "w.grad = None; loss = "),
                 "w.grad is cleared in every round: only the mean of the last part is left. Adding is what you want, "
                 "but each part should count as much as its share of all examples.",
             ),
         ),
         properties=(
             Property(
-                by_share(together=True),
+                back_once,
                 lambda did: (
                     did.result["once for each part"] or abs(did.result["gradient"] - did.expected["gradient"]) > 0.01
                 ),
@@ -682,7 +601,7 @@ EXERCISES = (
                 "for each part.",
             ),
             Property(
-                nothing_returned,
+                changed(by_parts, "return w.grad", ""),
                 lambda did: did.result["gradient"] is not None,
                 "It gives None. Is a `return` missing?",
             ),
@@ -708,24 +627,27 @@ EXERCISES = (
         hidden=read_more,
         wrong=(
             (
-                reading(carried=lambda state: state, retain=True),
+                retaining,
                 "The notes of the rounds before are kept, but w has been changed since: they are no longer true.",
             ),
             (
-                reading(carried=lambda state: state.clone()),
+                changed(read, "state.detach()", "state.clone()"),
                 "There is still a path from the second round to the first, whose notes are gone. (From a clone, too; "
                 "and `state.detach()` must be given the name `state`.)",
             ),
             (
-                reading(state=lambda state: state.detach()),
+                changed(read, ".tanh()", ".tanh().detach()"),
                 "Here w has been cut off from its own loss: no path is left between them. Cut the state off later, "
                 "once `backward()` is done.",
             ),
             (
-                reading(carried=lambda state: engine.tensor(1.0)),
+                changed(read, "state.detach()", "engine.tensor(1.0)"),
                 "The state begins at 1 again in each round. It should be carried on.",
             ),
-            (reading(clear=False), "w.grad is not cleared: each step goes along the sum of all slopes so far."),
+            (
+                changed(read, "w.grad = None", ""),
+                "w.grad is not cleared: each step goes along the sum of all slopes so far.",
+            ),
             (
                 judged_late,
                 "Those are the losses *after* each step. The loss of a round is the one that it went back from.",
@@ -740,16 +662,24 @@ EXERCISES = (
                 "rounds before cannot be kept.",
             ),
             (
-                reading(carried=lambda state: state, retain=True, around=True),
+                changed(
+                    read,
+                    "state = state.detach()",
+                    "",
+                    "backward()",
+                    "backward(retain_graph=True)",
+                    "w -= ",
+                    "w.data -= ",
+                ),
                 "The notes of all rounds are kept, and `.data` hides that w was changed: the slopes are wrong, and "
                 "nothing says so.",
             ),
             (
-                reading(carried=lambda state: state.requires_grad_(False)),
+                changed(read, "state.detach()", "state.requires_grad_(False)"),
                 "The state is a result, and cannot be told to take no notes. `detach()` makes a new tensor of it.",
             ),
             (
-                number_as_state,
+                changed(read, "state.detach()", "number"),
                 "The next state is the number that was read. What comes out of `tanh` should be carried on.",
             ),
             (
@@ -757,48 +687,48 @@ EXERCISES = (
                 "Those are the states. The losses are asked for: how far each state is from 0.5, squared.",
             ),
             (
-                reading(carried=lambda state: ((state - 0.5) ** 2).detach()),
+                changed(read, "state.detach()", "loss.detach()"),
                 "The next state is the loss. What comes out of `tanh` should be carried on.",
             ),
-            (reading(rate=-0.5), "The step goes uphill: it is subtracted, `w -= ...`."),
+            (changed(read, "w -= ", "w += "), "The step goes uphill: it is subtracted, `w -= ...`."),
             (
-                reading(loss=lambda loss: loss.detach().numpy()),
+                changed(read, "loss.item()", "loss.detach().numpy()"),
                 "The losses are arrays of NumPy. A plain number comes from `item()`.",
             ),
-            (reading(loss=lambda loss: round(loss.item(), 2)), "The losses are rounded. Leave them as they are."),
+            (changed(read, "loss.item()", "round(loss.item(), 2)"), "The losses are rounded. Leave them as they are."),
             (
-                reading(loss=lambda loss: loss.detach()),
+                changed(read, "loss.item()", "loss.detach()"),
                 "The losses have no notes behind them, but they are still tensors. A plain number comes from `item()`.",
             ),
         ),
         properties=(
             Property(
-                reading(rate=0.0),
+                changed(read, "0.5 * w.grad", "0.0 * w.grad"),
                 lambda did: did.result["w"] != 1.5,
                 "w is where it was in the end: no step has reached the w that was given.",
             ),
             Property(
-                lambda w, numbers: reading()(w, numbers)[-1],
+                changed(read, "return losses", "return losses[-1]"),
                 lambda did: isinstance(did.result["losses"], list),
                 "The losses are asked for as a list, one for each number.",
             ),
             Property(
-                lambda w, numbers: reading()(w, numbers)[:1],
+                changed(read, "return losses", "return losses[:1]"),
                 lambda did: len(did.result["losses"]) == len(did.expected["losses"]),
                 "There is not one loss for each number. Where does your function return?",
             ),
             Property(
-                reading(loss=lambda loss: f"{loss.item():.4f}"),
+                changed(read, "loss.item()", "str(loss.item())"),
                 lambda did: not any(isinstance(loss, str) for loss in did.result["losses"]),
                 "The losses are texts. Leave them numbers.",
             ),
             Property(
-                reading(rate=0.1),
+                changed(read, "0.5 * w.grad", "0.1 * w.grad"),
                 lambda did: len(did.expected["losses"]) > 1 or not 1.43 < did.result["w"] < 1.5,
                 "The first step is not as long as it was: it is 0.5 times the slope.",
             ),
             Property(
-                reading(loss=lambda loss: loss),
+                changed(read, "loss.item()", "loss"),
                 lambda did: did.result["losses with a graph"] == 0,
                 "Each loss in the list holds on to its notes; `item()` takes out the number.",
             ),
@@ -831,13 +761,16 @@ EXERCISES = (
             ),
             (all_without_notes, "The shares are right, but they have no past: no gradient gets back to the scores."),
             (
-                constant_whole,
+                changed(share, "e.sum()", "e.sum().detach()"),
                 "The shares are right, the gradient is not: each score acts on the sum, too, and to the notes your sum "
                 "is a constant. (With `detach` and with `.data` nothing warns of that.)",
             ),
-            (written_by_places, "`e[:] = ...` writes into e, too, and e is what exp remembers. Make a new tensor."),
             (
-                constant_parts,
+                changed(share, "return e / e.sum()", "e[:] = e / e.sum(); return e"),
+                "`e[:] = ...` writes into e, too, and e is what exp remembers. Make a new tensor.",
+            ),
+            (
+                changed(share, "return e", "return e.detach()"),
                 "The shares are right, the gradient is not: above the line, e has been cut off from the scores.",
             ),
             (

@@ -5,6 +5,7 @@ import functools
 import engine
 from course.judging import pretend
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import changed
 from engine import nn
 
 # What the learner writes in the lesson: three ways to let all ranks have the sum
@@ -55,21 +56,17 @@ def ring_trial(way):
     yield "3 ranks, 6 numbers", functools.partial(thrifty, 3, 6, 4, 32), way
 
 
-def one_to_all(x, link, plus=True, back=True, of_all=True):
+def one_to_all(x, link):
     came = engine.empty_like(x)
     if link.rank == 0:
         for other in range(1, link.size):
             link.recv(came, other)
-            if plus:
-                x += came
-            else:
-                x.copy_(came)
-        for other in range(1, link.size) if back else ():
+            x += came
+        for other in range(1, link.size):
             link.send(x, other)
     else:
         link.send(x, 0)
-        if back:
-            link.recv(x, 0)
+        link.recv(x, 0)
 
 
 def everybody_sends_first(x, link):
@@ -82,18 +79,6 @@ def everybody_sends_first(x, link):
         x += came
 
 
-def hand_back_at_once(x, link):
-    came = engine.empty_like(x)
-    if link.rank == 0:
-        for other in range(1, link.size):
-            link.recv(came, other)
-            x += came
-            link.send(x, other)
-    else:
-        link.send(x, 0)
-        link.recv(x, 0)
-
-
 def gaps_of(size):
     gap, gaps = 1, []
     while gap < size:
@@ -102,41 +87,31 @@ def gaps_of(size):
     return gaps
 
 
-def tree(x, link, up=None, down=None, plus=True):
+def tree(x, link):
     came, gaps = engine.empty_like(x), gaps_of(link.size)
-    for gap in gaps if up is None else up:
+    for gap in gaps:
         if link.rank % (2 * gap) == 0:
             link.recv(came, link.rank + gap)
-            if plus:
-                x += came
+            x += came
         elif link.rank % (2 * gap) == gap:
             link.send(x, link.rank - gap)
-    for gap in reversed(gaps) if down is None else down:
+    for gap in reversed(gaps):
         if link.rank % (2 * gap) == 0:
             link.send(x, link.rank + gap)
         elif link.rank % (2 * gap) == gap:
             link.recv(x, link.rank - gap)
 
 
-def tree_down_from_below(x, link):
-    tree(x, link, down=gaps_of(link.size))
-
-
-def tree_one_way(x, link):
-    tree(x, link, down=())
-
-
-def ring(x, link, rounds=None, first=0, then=1, hand=True):
+def ring(x, link):
     parts, came = list(x.chunk(link.size)), engine.empty_like(x.chunk(link.size)[0])
-    right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
-    rounds = link.size - 1 if rounds is None else rounds(link.size)
+    right, left, rounds = (link.rank + 1) % link.size, (link.rank - 1) % link.size, link.size - 1
     for step in range(rounds):
-        give = (link.rank + first - step) % link.size
+        give, take = (link.rank - step) % link.size, (link.rank - step - 1) % link.size
         link.swap(parts[give], right, came, left)
-        parts[(give - 1) % link.size] += came
-    for step in range(rounds if hand else 0):
-        give = (link.rank + then - step) % link.size
-        link.swap(parts[give], right, parts[(give - 1) % link.size], left)
+        parts[take] += came
+    for step in range(rounds):
+        give, take = (link.rank + 1 - step) % link.size, (link.rank - step) % link.size
+        link.swap(parts[give], right, parts[take], left)
 
 
 def whole_ring(x, link):
@@ -147,25 +122,6 @@ def whole_ring(x, link):
         link.swap(out, right, came, left)
         x += came
         out = came.clone()
-
-
-def adds_in_both_rounds(x, link):
-    parts = list(x.chunk(link.size))
-    right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
-    for step in range(2 * link.size - 2):
-        give, came = (link.rank - step) % link.size, engine.empty_like(parts[0])
-        link.swap(parts[give], right, came, left)
-        parts[(give - 1) % link.size] += came
-
-
-def ring_without_swap(x, link):
-    parts = list(x.chunk(link.size))
-    right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
-    for step in range(link.size - 1):
-        give, came = (link.rank - step) % link.size, engine.empty_like(parts[0])
-        link.send(parts[give], right)
-        link.recv(came, left)
-        parts[(give - 1) % link.size] += came
 
 
 # 20.1
@@ -289,33 +245,31 @@ def train_more(train):
     yield "", functools.partial(in_order, 2, 4, False), train
 
 
-def training(first=True, together=True, mean=True, once=False, late=False, after=False, clear=True, by=0):
-    """`train`, with one thing or the other left out or in the wrong place."""
+def train(model, batches, dist):
+    for p in model.parameters():
+        dist.broadcast(p.data, 0)
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in batches:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        for p in model.parameters():
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+        optimizer.step()
 
-    def train(model, batches, dist):
-        if first:
-            for p in model.parameters():
-                dist.broadcast(p.data, 0)
-        optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
-        for x, y in batches:
-            if clear:
-                optimizer.zero_grad()
-            nn.functional.mse_loss(model(x), y).backward()
-            if late:
-                optimizer.step()
-            for p in list(model.parameters())[: 1 if once else None]:
-                if together:
-                    dist.all_reduce(p.grad)
-                if mean:
-                    p.grad /= by or dist.get_world_size()
-            if not late:
-                optimizer.step()
-        if after:
-            for p in model.parameters():
-                dist.all_reduce(p.data)
-                p.data /= dist.get_world_size()
 
-    return train
+from_other_weights = changed(train, "dist.broadcast(p.data, 0)", "pass")
+
+
+def divided_by(number):
+    return changed(train, "dist.get_world_size()", number)
+
+
+def averaged_at_the_end(model, batches, dist):
+    from_other_weights(model, batches, dist)
+    for p in model.parameters():
+        dist.all_reduce(p.data)
+        p.data /= dist.get_world_size()
 
 
 def divided_loss(model, batches, dist):
@@ -333,24 +287,13 @@ def divided_loss(model, batches, dist):
                 p -= 0.1 * g
 
 
-def divided_by_four(model, batches, dist):
-    """Take the number of the lesson's workers for the number of ranks."""
-    training(by=4)(model, batches, dist)
-
-
-def weights_added_up(model, batches, dist):
-    for p in model.parameters():
-        dist.all_reduce(p.data)
-    training(first=False)(model, batches, dist)
-
-
 def rank_0_alone_steps(model, batches, dist):
     begun = nn.Linear(3, 2)
     for p, q in zip(begun.parameters(), model.parameters(), strict=True):
         dist.broadcast(q.data, 0)
         p.data.copy_(q.data)
     if dist.get_rank() == 0:
-        training(first=False)(model, batches, dist)
+        from_other_weights(model, batches, dist)
         return
     for x, y in batches:
         begun.zero_grad()
@@ -359,46 +302,10 @@ def rank_0_alone_steps(model, batches, dist):
             dist.all_reduce(p.grad)
 
 
-def divided_twice(model, batches, dist):
-    training(by=dist.get_world_size() ** 2)(model, batches, dist)
-
-
-def divided_by_the_rank(model, batches, dist):
-    training(by=dist.get_rank() + 1)(model, batches, dist)
-
-
-def begins_with_the_mean(model, batches, dist):
-    training(first=False, after=True)(model, [], dist)
-    training(first=False)(model, batches, dist)
-
-
-def rank_0_alone_sends(model, batches, dist):
-    training(first=dist.get_rank() == 0)(model, batches, dist)
-
-
 def weights_sent_at_the_end(model, batches, dist):
-    training(first=False)(model, batches, dist)
+    from_other_weights(model, batches, dist)
     for p in model.parameters():
         dist.broadcast(p.data, 0)
-
-
-def gradients_of_rank_0(model, batches, dist):
-    """Take rank 0's steps for all: send its gradient to the others, and add nothing up."""
-    for p in model.parameters():
-        dist.broadcast(p.data, 0)
-    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
-    for x, y in batches:
-        optimizer.zero_grad()
-        nn.functional.mse_loss(model(x), y).backward()
-        for p in model.parameters():
-            dist.broadcast(p.grad, 0)
-        optimizer.step()
-
-
-def every_rank_sends_its_own(model, batches, dist):
-    for p in model.parameters():
-        dist.broadcast(p.data, dist.get_rank())
-    training(first=False)(model, batches, dist)
 
 
 # 20.4
@@ -437,64 +344,12 @@ def gradient_of_all(gradient, n, dist):
     return both[:-1] / both[-1]
 
 
-def mean_of_means(gradient, n, dist):
-    dist.all_reduce(gradient)
-    return gradient / dist.get_world_size()
-
-
-def weighted_and_not_divided(gradient, n, dist):
-    gradient = gradient * n
-    dist.all_reduce(gradient)
-    return gradient
-
-
-def weighted_and_divided_by_ranks(gradient, n, dist):
-    gradient = gradient * n
-    dist.all_reduce(gradient)
-    return gradient / dist.get_world_size()
-
-
-def divided_by_its_own(gradient, n, dist):
-    gradient = gradient * n
-    dist.all_reduce(gradient)
-    return gradient / n if n else gradient
-
-
-def divided_by_its_own_or_nothing(gradient, n, dist):
-    gradient = gradient * n
-    dist.all_reduce(gradient)
-    return gradient / n
-
-
-def divided_and_not_weighted(gradient, n, dist):
+def weighted(gradient, n, dist):
     total = engine.tensor(float(n))
+    gradient = gradient * n
     dist.all_reduce(gradient)
     dist.all_reduce(total)
     return gradient / total
-
-
-def what_it_gives(gradient, n, dist):
-    total = dist.all_reduce(gradient * n)
-    count = dist.all_reduce(engine.tensor(float(n)))
-    return total / count
-
-
-def a_plain_number(gradient, n, dist):
-    total = gradient * n
-    dist.all_reduce(total)
-    dist.all_reduce(n)
-    return total / n
-
-
-def stays_away(gradient, n, dist):
-    return gradient_of_all(gradient, n, dist) if n else gradient
-
-
-def counts_those_that_have_some(gradient, n, dist):
-    some = engine.tensor([float(n > 0)])
-    dist.all_reduce(gradient)
-    dist.all_reduce(some)
-    return gradient / some
 
 
 # 20.5
@@ -527,25 +382,17 @@ def scatter_more(scatter):
     yield "", functools.partial(scattered, 1, 3), scatter
 
 
-def scatter(parts, link, first=-1, at=0, plus=True, more=0):
+def scatter(parts, link):
     right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
     came = engine.empty_like(parts[0])
-    for step in range(link.size - 1 + more):
-        give = (link.rank + first - step) % link.size
+    for step in range(link.size - 1):
+        give = (link.rank - 1 - step) % link.size
         link.swap(parts[give], right, came, left)
-        if plus:
-            parts[(give - 1) % link.size] += came
-        else:
-            parts[(give - 1) % link.size] = came.clone()
-    return parts[(link.rank + at) % link.size]
+        parts[(give - 1) % link.size] += came
+    return parts[link.rank]
 
 
-def as_in_the_lesson(parts, link):
-    return scatter(parts, link, first=0)
-
-
-def next_ones(parts, link):
-    return scatter(parts, link, first=0, at=1)
+as_in_the_lesson = changed(scatter, "link.rank - 1 - step", "link.rank - step")
 
 
 def everything(parts, link):
@@ -566,31 +413,11 @@ def straight(parts, link):
 
 def both_rounds(parts, link):
     """Do the whole all-reduce of the lesson, part by part."""
-    scatter(parts, link, first=0)
+    as_in_the_lesson(parts, link)
     right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
     for step in range(link.size - 1):
         give, take = (link.rank + 1 - step) % link.size, (link.rank - step) % link.size
         link.swap(parts[give], right, parts[take], left)
-    return parts[link.rank]
-
-
-def the_first_part(parts, link):
-    scatter(parts, link)
-    return parts[0]
-
-
-def what_came_last(parts, link):
-    own = parts[link.rank].clone()
-    return scatter(parts, link) - own
-
-
-def round_the_other_way(parts, link):
-    right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
-    came = engine.empty_like(parts[0])
-    for step in range(link.size - 1):
-        give = (link.rank - 1 - step) % link.size
-        link.swap(parts[give], left, came, right)
-        parts[(give - 1) % link.size] += came
     return parts[link.rank]
 
 
@@ -600,10 +427,6 @@ def without_a_circle(parts, link):
         link.swap(parts[link.rank - step - 1], link.rank + 1, came, link.rank - 1)
         parts[link.rank - step - 2] += came
     return parts[link.rank]
-
-
-def handed_on_unadded(parts, link):
-    return scatter(parts, link, plus=False)
 
 
 NOT_ADDED = "What comes is to be *added* to what is there."
@@ -616,11 +439,11 @@ STEPS = (
         trial=one_to_all_trial,
         wrong=(
             (
-                functools.partial(one_to_all, back=False),
+                changed(one_to_all, "link.send(x, other)", "pass", "link.recv(x, 0)", ""),
                 "Rank 0 has the sum, and the others have not: it has to send it back.",
             ),
             (
-                functools.partial(one_to_all, plus=False),
+                changed(one_to_all, "x += came", "x.copy_(came)"),
                 f"{NOT_ADDED} `recv` writes over its tensor, so receive into another one.",
             ),
             (
@@ -628,7 +451,7 @@ STEPS = (
                 "All ranks send first, so nobody is there to receive, and all wait. Let rank 0 alone receive.",
             ),
             (
-                hand_back_at_once,
+                changed(one_to_all, "link.send(x, other)", "pass", "x += came", "x += came; link.send(x, other)"),
                 "Rank 0 sends before all have come: the first ones get a sum in which the others are missing.",
             ),
         ),
@@ -651,14 +474,14 @@ STEPS = (
                 "The sum is right, but rank 0 still does everything by itself. Let pairs add up at the same time.",
             ),
             (
-                tree_one_way,
+                changed(tree, "reversed(gaps)", "()"),
                 "Rank 0 has the sum; now the same way down: the gaps in the reverse order, and who sent receives.",
             ),
             (
-                tree_down_from_below,
+                changed(tree, "reversed(gaps)", "gaps"),
                 "On the way down the largest gap comes first: rank 0 reaches the middle, and then both go on.",
             ),
-            (functools.partial(tree, plus=False), NOT_ADDED),
+            (changed(tree, "x += came", "pass"), NOT_ADDED),
         ),
         hints=(
             "Draw eight ranks and the way up. With a gap of 1, who sends to whom? With a gap of 2, who is still there?",
@@ -674,28 +497,38 @@ STEPS = (
         trial=ring_trial,
         wrong=(
             (
-                functools.partial(ring, hand=False),
+                changed(ring, "link.swap(parts[give], right, parts[take], left)", "pass"),
                 "Each rank has one part of the sum. The second round, which hands the parts on, is missing.",
             ),
             (
-                functools.partial(ring, then=0),
+                changed(
+                    ring,
+                    "(link.rank + 1 - step)",
+                    "(link.rank - step)",
+                    "(link.rank - step) % link.size\n        link.swap(parts[give], right, parts",
+                    "(link.rank - step - 1) % link.size\n        link.swap(parts[give], right, parts",
+                ),
                 "In the second round a rank first gives the part that it has finished: number `rank + 1`.",
             ),
             (
-                adds_in_both_rounds,
+                changed(ring, "right, parts[take], left)", "right, came, left); parts[take] += came"),
                 "In the second round nothing is added any more: a finished part takes the place of the unfinished one.",
             ),
             (
-                functools.partial(ring, rounds=lambda n: n - 2),
+                changed(ring, "link.size - 1\n", "link.size - 2\n"),
                 "A part has to visit all ranks: that takes `size - 1` steps, in each round.",
             ),
             (
-                functools.partial(ring, rounds=lambda n: n),
+                changed(ring, "link.size - 1\n", "link.size\n"),
                 "One step too many: a part that has gone all the way round is added once more.",
             ),
             (whole_ring, "The sum is right, but the whole tensor goes round in each step. Send one of the parts."),
             (
-                ring_without_swap,
+                changed(
+                    ring,
+                    "link.swap(parts[give], right, came, left)",
+                    "link.send(parts[give], right); link.recv(came, left)",
+                ),
                 "All ranks send first, and nobody is there to receive. `link.swap` does both at the same time.",
             ),
         ),
@@ -796,60 +629,69 @@ EXERCISES = (
     Exercise(
         key="20.3",
         points=2,
-        answer=training(),
+        answer=train,
         trial=train_trial,
         hidden=train_more,
         wrong=(
             (
-                training(first=False),
+                from_other_weights,
                 "The gradients are averaged. But the ranks began with other weights, and so they stay apart.",
             ),
             (
-                training(mean=False),
+                changed(train, "p.grad /= dist.get_world_size()", ""),
                 "The gradients are the *sum* over the ranks: each step is as many times too long as there are ranks.",
             ),
             (
-                training(first=False, mean=False),
+                changed(train, "dist.broadcast(p.data, 0)", "pass", "p.grad /= dist.get_world_size()", ""),
                 "Two things are wrong still: the first weights differ, and the gradients are a sum, no mean.",
             ),
             (
-                training(late=True),
+                changed(train, "optimizer.step()", "", "backward()", "backward(); optimizer.step()"),
                 "Each rank steps with its own gradient. Put the mean into `p.grad`, and before `step()`: it comes too "
                 "late, or goes into a tensor that nobody uses.",
             ),
             (
-                divided_twice,
+                divided_by("dist.get_world_size() ** 2"),
                 "You divide twice by the number of ranks: the loss (or the gradient) before `all_reduce`, and the sum "
                 "after it. Once is enough.",
             ),
             (
-                weights_added_up,
+                changed(train, "dist.broadcast(p.data, 0)", "dist.all_reduce(p.data)"),
                 "The first weights of all ranks are added up. All should begin with those of rank 0: "
                 "`dist.broadcast(p, 0)`.",
             ),
-            (training(by=2), "You divide by 2, and there are not always two ranks: ask `dist.get_world_size()`."),
+            (divided_by("2"), "You divide by 2, and there are not always two ranks: ask `dist.get_world_size()`."),
             (
                 rank_0_alone_steps,
                 "Only rank 0 takes a step. The others have the same gradient, and take the same step.",
             ),
             (
-                divided_by_the_rank,
+                divided_by("(dist.get_rank() + 1)"),
                 "You divide by `dist.get_rank()`, this rank's number. How *many* there are is `dist.get_world_size()`.",
             ),
-            (training(once=True), "Only the first parameter's gradient is averaged: the biases go ways of their own."),
-            (training(together=False), "Each rank divides its own gradient. Nothing has been added up."),
             (
-                training(first=False, after=True),
+                changed(train, "dist.all_reduce(p.grad)", "if p.ndim == 1: break\n            dist.all_reduce(p.grad)"),
+                "Only the first parameter's gradient is averaged: the biases go ways of their own.",
+            ),
+            (
+                changed(train, "dist.all_reduce(p.grad)", ""),
+                "Each rank divides its own gradient. Nothing has been added up.",
+            ),
+            (
+                averaged_at_the_end,
                 "At the end the weights are averaged, but on the way each rank took gradients at a place of its own.",
             ),
-            (training(clear=False), "The gradients of the step before are still there: `zero_grad()` is missing."),
-            (divided_by_four, "There are not always four ranks: ask `dist.get_world_size()`."),
             (
-                begins_with_the_mean,
+                changed(train, "optimizer.zero_grad()", ""),
+                "The gradients of the step before are still there: `zero_grad()` is missing.",
+            ),
+            (divided_by("4"), "There are not always four ranks: ask `dist.get_world_size()`."),
+            (
+                changed(train, "dist.broadcast(p.data, 0)", "dist.all_reduce(p.data); p.data /= dist.get_world_size()"),
                 "All ranks begin with the same weights, but those are the mean of all. Asked for are rank 0's.",
             ),
             (
-                rank_0_alone_sends,
+                changed(train, "dist.broadcast(p.data, 0)", "if dist.get_rank() == 0: dist.broadcast(p.data, 0)"),
                 "`broadcast` is a collective: *all* ranks call it, and `0` says whose numbers all get. Without `if`.",
             ),
             (
@@ -858,11 +700,13 @@ EXERCISES = (
                 "send the weights before the loop.",
             ),
             (
-                gradients_of_rank_0,
+                changed(
+                    train, "dist.all_reduce(p.grad)", "dist.broadcast(p.grad, 0)", "p.grad /= dist.get_world_size()", ""
+                ),
                 "All ranks take rank 0's gradient, and what the others have computed is lost. Add up: `all_reduce`.",
             ),
             (
-                every_rank_sends_its_own,
+                changed(train, "dist.broadcast(p.data, 0)", "dist.broadcast(p.data, dist.get_rank())"),
                 "`broadcast(tensor, 0)`: all ranks name the same one, whose weights all are to have.",
             ),
         ),
@@ -882,11 +726,11 @@ EXERCISES = (
         hidden=uneven_more,
         wrong=(
             (
-                mean_of_means,
+                changed(weighted, "gradient = gradient * n", "", "/ total", "/ dist.get_world_size()"),
                 "The mean of the ranks' means: an example on a rank with few of them counts for more. Weight by `n`.",
             ),
             (
-                weighted_and_not_divided,
+                changed(weighted, "/ total", ""),
                 "It is weighted by `n`, which makes it a sum over examples. Divide by how many there are in all.",
             ),
             (
@@ -897,38 +741,44 @@ EXERCISES = (
                 "divided by the number of all examples.",
             ),
             (
-                weighted_and_divided_by_ranks,
+                changed(weighted, "/ total", "/ dist.get_world_size()"),
                 "You divide by the number of ranks. Divide by the number of examples of all ranks.",
             ),
             (
-                divided_by_its_own,
+                changed(weighted, "/ total", "/ (n or 1)"),
                 "You divide by this rank's own `n`. How many are there on all ranks? One more `all_reduce` tells.",
             ),
             (
-                divided_by_its_own_or_nothing,
+                changed(weighted, "/ total", "/ n"),
                 "You divide by this rank's own `n`, which may be 0. How many are there on all ranks? One more "
                 "`all_reduce` tells.",
             ),
             (
-                divided_and_not_weighted,
+                changed(weighted, "gradient = gradient * n", ""),
                 "You divide by the number of examples, but what you add up are means. Times `n`, each is a sum.",
             ),
             (
-                what_it_gives,
+                changed(
+                    weighted,
+                    "dist.all_reduce(g",
+                    "gradient = dist.all_reduce(g",
+                    "dist.all_reduce(t",
+                    "total = dist.all_reduce(t",
+                ),
                 "`dist.all_reduce` adds up in place and gives nothing back: call it on a line of its own, and go on "
                 "with the tensor.",
             ),
             (
-                a_plain_number,
+                changed(weighted, "engine.tensor(float(n))", "n"),
                 "`n` is a plain number, and `all_reduce` adds up tensors: make one of it, `engine.tensor(float(n))`.",
             ),
             (
-                stays_away,
+                lambda gradient, n, dist: weighted(gradient, n, dist) if n else gradient,
                 "A rank without examples does not come to the `all_reduce`, and all others wait for it. It "
                 "comes with zeros.",
             ),
             (
-                counts_those_that_have_some,
+                changed(weighted, "gradient = gradient * n", "", "float(n)", "float(n > 0)"),
                 "You divide by the number of ranks that have examples. A mean over 4 still counts as much "
                 "as one over 1.",
             ),
@@ -955,13 +805,19 @@ EXERCISES = (
                 "finished here is `rank + 1`: begin one part earlier, and take `size - 1` steps.",
             ),
             (
-                next_ones,
+                changed(
+                    scatter,
+                    "link.rank - 1 - step",
+                    "link.rank - step",
+                    "parts[link.rank]",
+                    "parts[(link.rank + 1) % link.size]",
+                ),
                 "The part is finished, but it is the next one: rank r should return part r. Begin one part earlier.",
             ),
             (everything, "The sum is right, but you send all parts in each step. One part a step is enough."),
-            (handed_on_unadded, NOT_ADDED),
+            (changed(scatter, "+= came", "= came.clone()"), NOT_ADDED),
             (
-                functools.partial(scatter, more=1),
+                changed(scatter, "range(link.size - 1)", "range(link.size)"),
                 "The sums are right. But a rank sends as many parts as there are ranks: a step too many, or all parts "
                 "to one rank. It takes `size - 1` steps, with one part in each.",
             ),
@@ -974,19 +830,25 @@ EXERCISES = (
                 "That is the mean over the ranks. Their *sum* is asked for.",
             ),
             (
-                lambda parts, link: scatter(parts, link, at=-1),
+                changed(scatter, "parts[link.rank]", "parts[link.rank - 1]"),
                 "You return the part of the rank before: rank r should return part r.",
             ),
             (
-                the_first_part,
+                changed(scatter, "parts[link.rank]", "parts[0]"),
                 "You return the same part on every rank. Rank r should return part r: `parts[link.rank]`.",
             ),
             (
-                what_came_last,
+                changed(
+                    scatter,
+                    "came = ",
+                    "own = parts[link.rank].clone(); came = ",
+                    "return parts[link.rank]",
+                    "return parts[link.rank] - own",
+                ),
                 "You return what came in the last step, without what this rank itself adds: return `parts[link.rank]`.",
             ),
             (
-                round_the_other_way,
+                changed(scatter, "right, came, left", "left, came, right"),
                 "You give to the left, and count the parts as if they went to the right: then a part is added to "
                 "another one. Change one of the two.",
             ),

@@ -6,6 +6,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import changed
 from course.judging.trials import Alive
 from engine import nn
 
@@ -90,18 +91,15 @@ def epoch_trial(epoch):
     yield "five batches", trained, epoch, [4, 6, 3, 8, 5]
 
 
-def epoch_with(keep, result=lambda total, n: total / n):
-    def epoch(model, loss_fn, optimizer, batches):
-        total = 0.0
-        for x, y in batches:
-            loss = loss_fn(model(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            total = keep(total, loss)
-        return result(total, len(batches))
-
-    return epoch
+def epoch(model, loss_fn, optimizer, batches):
+    total = 0.0
+    for x, y in batches:
+        loss = loss_fn(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total / len(batches)
 
 
 def mean_of_examples(model, loss_fn, optimizer, batches):
@@ -113,12 +111,6 @@ def mean_of_examples(model, loss_fn, optimizer, batches):
         optimizer.step()
         total, seen = total + loss.item() * len(x), seen + len(x)
     return total / seen
-
-
-def over_batches(model, loss_fn, optimizer, batches):
-    """Add up over examples, and divide by the number of batches."""
-    batches = list(batches)
-    return mean_of_examples(model, loss_fn, optimizer, batches) * sum(len(x) for x, _ in batches) / len(batches)
 
 
 def without_training(model, loss_fn, optimizer, batches):
@@ -153,64 +145,19 @@ def tested(mean_loss, training):
     }
 
 
-def no_longer_than(rounds):
-    """Put the mode back inside the loop, or leave the loop, after so many batches."""
-
-    def mean_loss(model, loss_fn, batches):
-        before, total = model.training, 0.0
-        model.eval()
-        with engine.no_grad():
-            for n, (x, y) in enumerate(batches, start=1):
-                total += loss_fn(model(x), y).item()
-                if n == rounds:
-                    return total / len(batches)
-                model.train(before)
-        return total / len(batches)
-
-    return mean_loss
+def mean_loss(model, loss_fn, batches):
+    before, total = model.training, 0.0
+    model.eval()
+    with engine.no_grad():
+        for x, y in batches:
+            total += loss_fn(model(x), y).item()
+    model.train(before)
+    return total / len(batches)
 
 
 def test_trial(mean_loss):
     yield "a model that is not in training", tested, mean_loss, False
     yield "a model that is in training", tested, mean_loss, True
-
-
-def the_other_mode(model, loss_fn, batches):
-    before = model.training
-    found = mean_loss_with()(model, loss_fn, batches)
-    model.train(not before)
-    return found
-
-
-def notes_in_training(model, loss_fn, batches):
-    return mean_loss_with(notes=model.training)(model, loss_fn, batches)
-
-
-def frozen(model, loss_fn, batches):
-    model.requires_grad_(False)
-    return mean_loss_with()(model, loss_fn, batches)
-
-
-def noted_in_the_model(model, loss_fn, batches):
-    def without_notes(scores, y):
-        with engine.no_grad():
-            return loss_fn(scores, y)
-
-    return mean_loss_with(notes=True)(model, without_notes, batches)
-
-
-def mean_loss_with(prepare=True, restore=True, notes=False):
-    def mean_loss(model, loss_fn, batches):
-        before = model.training
-        if prepare:
-            model.eval()
-        with engine.set_grad_enabled(notes):
-            total = sum(loss_fn(model(x), y).item() for x, y in batches)
-        if restore:
-            model.train(before if restore is True else restore == "train")
-        return total / len(batches)
-
-    return mean_loss
 
 
 # 15.3
@@ -241,6 +188,22 @@ def accumulate_more(step):
     yield "", stepped, step, 33
 
 
+def in_parts(model, loss_fn, optimizer, x, y):
+    optimizer.zero_grad()
+    parts = list(zip(x.split(16), y.split(16), strict=True))
+    for part_x, part_y in parts:
+        (loss_fn(model(part_x), part_y) * (len(part_x) / len(x))).backward()
+    optimizer.step()
+
+
+def weighted(weight):
+    return changed(in_parts, "len(part_x) / len(x)", weight)
+
+
+def of_parts(size):
+    return changed(in_parts, "x.split(16), y.split(16)", f"x.split({size}), y.split({size})")
+
+
 def at_once(model, loss_fn, optimizer, x, y):
     optimizer.zero_grad()
     loss_fn(model(x), y).backward()
@@ -252,38 +215,6 @@ def one_sum(model, loss_fn, optimizer, x, y):
     parts = zip(x.split(16), y.split(16), strict=True)
     sum(loss_fn(model(part_x), part_y) * len(part_x) / len(x) for part_x, part_y in parts).backward()
     optimizer.step()
-
-
-def step_after_each(model, loss_fn, optimizer, x, y):
-    """Take each part for a batch of its own."""
-    for part_x, part_y in zip(x.split(16), y.split(16), strict=True):
-        optimizer.zero_grad()
-        (loss_fn(model(part_x), part_y) * (len(part_x) / len(x))).backward()
-        optimizer.step()
-
-
-def unweighted_step_after_each(model, loss_fn, optimizer, x, y):
-    for part_x, part_y in zip(x.split(16), y.split(16), strict=True):
-        optimizer.zero_grad()
-        loss_fn(model(part_x), part_y).backward()
-        optimizer.step()
-
-
-def in_parts(weight, step_each=False, clear_each=False, clear=True, step=True, size=16):
-    def large_step(model, loss_fn, optimizer, x, y):
-        if clear:
-            optimizer.zero_grad()
-        parts = list(zip(x.split(size), y.split(size), strict=True))
-        for part_x, part_y in parts:
-            if clear_each:
-                optimizer.zero_grad()
-            (loss_fn(model(part_x), part_y) * weight(len(part_x), len(x), len(parts))).backward()
-            if step_each:
-                optimizer.step()
-        if step and not step_each:
-            optimizer.step()
-
-    return large_step
 
 
 # 15.4
@@ -309,20 +240,16 @@ def clip_more(step):
     yield "", clipped, step, -30.0
 
 
-def clipping(order, clip=lambda model: nn.utils.clip_grad_norm_(model.parameters(), 1.0), back=float):
-    def clipped_step(model, loss_fn, optimizer, x, y):
-        optimizer.zero_grad()
-        length = None
-        for line in order:
-            if line == "back":
-                loss_fn(model(x), y).backward()
-            elif line == "clip":
-                length = clip(model)
-            else:
-                optimizer.step()
-        return back(length)
+def clipped_step(model, loss_fn, optimizer, x, y):
+    optimizer.zero_grad()
+    loss_fn(model(x), y).backward()
+    length = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return length.item()
 
-    return clipped_step
+
+def clipped_by(clip):
+    return changed(clipped_step, "nn.utils.clip_grad_norm_(model.parameters(), 1.0)", f"{clip.__name__}(model)")
 
 
 def by_hand(model, loss_fn, optimizer, x, y):
@@ -354,13 +281,6 @@ def last_of_one_by_one(model):
     return [nn.utils.clip_grad_norm_([p], 1.0) for p in model.parameters()][-1]
 
 
-def never_cleared(model, loss_fn, optimizer, x, y):
-    loss_fn(model(x), y).backward()
-    length = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    return length.item()
-
-
 def after_clipping(model):
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     return nn.utils.get_total_norm([p.grad for p in model.parameters()])
@@ -385,30 +305,19 @@ def rates_trial(run):
     yield "three batches, 4 epochs", rates, run, 4
 
 
-def halving(where, gamma=0.5, rate=lambda scheduler: scheduler.get_last_lr()[0]):
-    def run(model, loss_fn, batches, epochs):
-        optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
-        scheduler = engine.optim.lr_scheduler.ExponentialLR(optimizer, gamma=gamma)
-        seen = []
-        for _ in range(epochs):
-            if where == "before":
-                optimizer.zero_grad()
-                optimizer.step()  # without gradients it does nothing
-                scheduler.step()
-            seen.append(rate(scheduler))
-            for x, y in batches:
-                optimizer.zero_grad()
-                loss_fn(model(x), y).backward()
-                optimizer.step()
-                if where == "batch":
-                    scheduler.step()
-            if where in ("epoch", "late"):
-                scheduler.step()
-            if where == "late":
-                seen[-1] = rate(scheduler)
-        return seen
+def halving(model, loss_fn, batches, epochs):
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = engine.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    seen = []
+    for _ in range(epochs):
+        seen.append(scheduler.get_last_lr()[0])
+        for x, y in batches:
+            at_once(model, loss_fn, optimizer, x, y)
+        scheduler.step()
+    return seen
 
-    return run
+
+after_each_batch = changed(halving, "scheduler.step()", "", "optimizer, x, y)", "optimizer, x, y); scheduler.step()")
 
 
 def halved_before_the_batches(model, loss_fn, batches, epochs):
@@ -452,27 +361,24 @@ EXERCISES = (
     Exercise(
         key="15.1",
         points=1,
-        answer=epoch_with(lambda total, loss: total + loss.item()),
+        answer=epoch,
         trial=epoch_trial,
         wrong=(
             (
-                epoch_with(lambda total, loss: total + loss, lambda total, n: (total / n).item()),
+                changed(epoch, "loss.item()", "loss", "total / len(batches)", "(total / len(batches)).item()"),
                 "The sum is a result, too, and keeps the graph of each loss in it. Add up numbers.",
             ),
             (
-                epoch_with(lambda total, loss: loss.item(), lambda total, n: total),
+                changed(epoch, "+= loss", "= loss", "total / len(batches)", "total"),
                 "That is the last loss. Asked for is the mean of all.",
             ),
             (
-                epoch_with(lambda total, loss: loss.item()),
+                changed(epoch, "+= loss", "= loss"),
                 "That is the last loss alone, divided by the number of batches. Add each one up: `+=`, in the loop.",
             ),
+            (changed(epoch, "total / len(batches)", "total"), "The sum. Divide it by how many."),
             (
-                epoch_with(lambda total, loss: total + loss.item(), lambda total, n: total),
-                "The sum. Divide it by how many.",
-            ),
-            (
-                epoch_with(lambda total, loss: total + loss.detach()),
+                changed(epoch, "loss.item()", "loss.detach()"),
                 "No graph is kept. But what is given back must be a Python number: `.item()`.",
             ),
             (
@@ -481,7 +387,7 @@ EXERCISES = (
                 "it is the *sum* that keeps the graphs.",
             ),
             (
-                over_batches,
+                changed(epoch, "loss.item()", "loss.item() * len(x)"),
                 "Each loss is multiplied by its number of examples, and the sum is divided by the number of batches. "
                 "Asked for is the plain mean of the batches' losses.",
             ),
@@ -492,12 +398,12 @@ EXERCISES = (
         ),
         properties=(
             Property(
-                lambda *arguments: print(epoch_with(lambda total, loss: total + loss.item())(*arguments)),
+                changed(epoch, "return total / len(batches)", "print(total / len(batches))"),
                 lambda did: did.result["mean loss"] is not None,
                 "Nothing is given back: `return` the mean (`print` only shows it).",
             ),
             Property(
-                epoch_with(lambda total, loss: total + loss.item(), lambda total, n: round(total / n, 2)),
+                changed(epoch, "total / len(batches)", "round(total / len(batches), 2)"),
                 lambda did: (
                     did.result["mean loss"] is None
                     or not same(did, "numbers")
@@ -518,54 +424,60 @@ EXERCISES = (
     Exercise(
         key="15.2",
         points=2,
-        answer=mean_loss_with(),
+        answer=mean_loss,
         trial=test_trial,
         wrong=(
             (
-                mean_loss_with(restore=False, notes=True),
+                changed(mean_loss, "model.train(before)", "", "engine.no_grad()", "engine.enable_grad()"),
                 "Neither is repaired: notes are taken, and training is left off.",
             ),
-            (mean_loss_with(restore=False), "No notes any more. But a model that was in training is not, afterwards."),
             (
-                noted_in_the_model,
+                changed(mean_loss, "model.train(before)", ""),
+                "No notes any more. But a model that was in training is not, afterwards.",
+            ),
+            (
+                changed(mean_loss, "engine.no_grad()", "engine.enable_grad()"),
                 "The model is as it was. But the test takes notes: `with engine.no_grad()` around model and loss.",
             ),
-            (mean_loss_with(restore="train"), "Now every model is in training afterwards, even one that was not."),
             (
-                mean_loss_with(restore="train", notes=True),
+                changed(mean_loss, "model.train(before)", "model.train()"),
+                "Now every model is in training afterwards, even one that was not.",
+            ),
+            (
+                changed(mean_loss, "model.train(before)", "model.train()", "engine.no_grad()", "engine.enable_grad()"),
                 "Notes are taken, and every model is in training afterwards, even one that was not.",
             ),
             (
-                frozen,
+                changed(mean_loss, "model.eval()", "model.eval().requires_grad_(False)"),
                 "The model is frozen, and stays so: it will never learn again. `with engine.no_grad()` does no harm.",
             ),
-            (mean_loss_with(prepare=False), "Without `eval()`, dropout drops during the test."),
+            (changed(mean_loss, "model.eval()", ""), "Without `eval()`, dropout drops during the test."),
             (
-                no_longer_than(0),
+                changed(mean_loss, ".item()", ".item(); model.train(before)"),
                 "The mode is put back inside the loop, so that the second batch is tested in training mode already. "
                 "Put it back after the loop.",
             ),
             (
-                no_longer_than(1),
+                changed(mean_loss, ".item()", ".item(); return total / len(batches)"),
                 "The function returns after the first batch: `return` stands inside the loop, and what comes after it "
                 "never happens.",
             ),
         ),
         properties=(
             Property(
-                the_other_mode,
+                changed(mean_loss, "model.train(before)", "model.train(not before)"),
                 lambda did: did.result["training afterwards"] == did.expected["training afterwards"],
                 "The model is not left in the mode in which it came: `before = model.training` at the beginning, "
                 "`model.train(before)` at the end.",
             ),
             Property(
-                notes_in_training,
+                changed(mean_loss, "engine.no_grad()", "engine.set_grad_enabled(before)"),
                 lambda did: not did.result["took notes"],
                 "Notes are taken, at least of some models: `with engine.no_grad():` around the loop, whatever mode the "
                 "model came in.",
             ),
             Property(
-                lambda model, loss_fn, batches: round(mean_loss_with()(model, loss_fn, batches), 1),
+                changed(mean_loss, "total / len(batches)", "round(total / len(batches), 1)"),
                 lambda did: same(did, "mean loss"),
                 "The number is not the mean of the batches' losses with dropout off: `model.eval()` first, add up all, "
                 "and divide by `len(batches)`.",
@@ -581,56 +493,62 @@ EXERCISES = (
     Exercise(
         key="15.3",
         points=2,
-        answer=in_parts(lambda part, all, parts: part / all),
+        answer=in_parts,
         trial=accumulate_trial,
         hidden=accumulate_more,
         wrong=(
-            (in_parts(lambda part, all, parts: 1), "The gradients of the means are added up: too long a step."),
+            (weighted("1"), "The gradients of the means are added up: too long a step."),
             (
-                in_parts(lambda part, all, parts: 1 / parts),
+                weighted("1 / len(parts)"),
                 "Right as long as all parts are equal. A part of 8 counts half as much as one of 16.",
             ),
-            (in_parts(lambda part, all, parts: 1 / all), "Each loss is a mean of its part already: times its length."),
+            (weighted("1 / len(x)"), "Each loss is a mean of its part already: times its length."),
             (
-                in_parts(lambda part, all, parts: part / all, step_each=True),
+                changed(in_parts, "optimizer.step()", "", "backward()", "backward(); optimizer.step()"),
                 "A step after each part. There should be one step, when everything has been added up.",
             ),
             (
-                step_after_each,
+                changed(
+                    in_parts,
+                    "    optimizer.step()",
+                    "",
+                    "backward()",
+                    "backward(); optimizer.step(); optimizer.zero_grad()",
+                ),
                 "Every part is cleared, and has a step of its own. There should be one step, at the end.",
             ),
             (
-                unweighted_step_after_each,
+                changed(
+                    in_parts,
+                    "optimizer.step()",
+                    "",
+                    "(len(part_x) / len(x))).backward()",
+                    "1).backward(); optimizer.step(); optimizer.zero_grad()",
+                ),
                 "That is ordinary training on small batches: a step for each part. One step is wanted, that of the "
                 "whole batch.",
             ),
             (
-                in_parts(lambda part, all, parts: part),
+                weighted("len(part_x)"),
                 "Times its length, each mean is a sum. Divide by how many examples there are in all.",
             ),
             (
-                in_parts(lambda part, all, parts: part / all, clear_each=True),
+                changed(in_parts, "        (loss_fn", "        optimizer.zero_grad(); (loss_fn"),
                 "The gradients are cleared before each part, so only the last one counts.",
             ),
+            (weighted("1 / 4"), "Four parts are what 64 examples make. Here there may be more of them, or fewer."),
             (
-                in_parts(lambda part, all, parts: 1 / 4),
-                "Four parts are what 64 examples make. Here there may be more of them, or fewer.",
-            ),
-            (
-                in_parts(lambda part, all, parts: 16 / all),
+                weighted("16 / len(x)"),
                 "Right as long as all parts have 16. The last one may be smaller, and should then count for less.",
             ),
             (
-                in_parts(lambda part, all, parts: part / all, clear=False),
+                changed(in_parts, "optimizer.zero_grad()", ""),
                 "What the step before has left in `.grad` is added as well: `optimizer.zero_grad()` before the loop.",
             ),
-            (in_parts(lambda part, all, parts: part / all, step=False), "No step is taken: `optimizer.step()`."),
+            (changed(in_parts, "optimizer.step()", ""), "No step is taken: `optimizer.step()`."),
+            (of_parts(8), "The right step. But the parts have 8 examples. Asked for are parts of 16, as many as fit."),
             (
-                in_parts(lambda part, all, parts: part / all, size=8),
-                "The right step. But the parts have 8 examples. Asked for are parts of 16, as many as fit.",
-            ),
-            (
-                in_parts(lambda part, all, parts: all / part),
+                weighted("len(x) / len(part_x)"),
                 "The wrong way round: a part of 16 out of 64 should count for 16 / 64, and counts for 64 / 16.",
             ),
             (at_once, "The right step. But the whole batch goes through the model at once, and that does not fit."),
@@ -642,12 +560,12 @@ EXERCISES = (
         ),
         properties=(
             Property(
-                in_parts(lambda part, all, parts: part / all, size=32),
+                of_parts(32),
                 lambda did: did.result["most examples at once"] <= 16,
                 "More than 16 examples go through the model at once, and they do not fit.",
             ),
             Property(
-                in_parts(lambda part, all, parts: part / 40),
+                weighted("len(part_x) / 40"),
                 lambda did: did.result["most examples at once"] > 16 or same(did, "numbers"),
                 "The step is not that of the whole batch. Each part's loss should count for its share of the examples, "
                 "`len(part_x) / len(x)`, however large the batch and the part are.",
@@ -667,39 +585,56 @@ EXERCISES = (
         trial=clip_trial,
         hidden=clip_more,
         wrong=(
-            (clipping(("back", "step", "clip")), "The step is taken before the gradient is clipped."),
-            (clipping(("clip", "back", "step"), back=lambda length: 0.0), "There is no gradient yet to clip."),
             (
-                clipping(("back", "clip", "step"), clip=after_clipping),
+                changed(clipped_step, "optimizer.step()", "", "length =", "optimizer.step(); length ="),
+                "The step is taken before the gradient is clipped.",
+            ),
+            (
+                changed(
+                    clipped_step,
+                    "optimizer.zero_grad()",
+                    "optimizer.zero_grad(); nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+                    "length = nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
+                    "\n",
+                    "length.item()",
+                    "0.0",
+                ),
+                "There is no gradient yet to clip.",
+            ),
+            (
+                clipped_by(after_clipping),
                 "The step is right. Give back the length *before* clipping: `clip_grad_norm_` returns it.",
             ),
             (
-                clipping(("back", "clip", "step"), clip=each_number),
+                clipped_by(each_number),
                 "You limited each number by itself, which changes the direction. Limit the length.",
             ),
             (
-                clipping(("back", "clip", "step"), clip=always_one),
+                clipped_by(always_one),
                 "Long gradients are shortened. But short ones are made longer, and should be left as they are.",
             ),
             (
-                clipping(("back", "clip", "step"), clip=one_by_one),
+                clipped_by(one_by_one),
                 "You limited each parameter by itself, which changes the direction. It is one length, of all together.",
             ),
             (
-                clipping(("back", "clip", "step"), clip=last_of_one_by_one),
+                clipped_by(last_of_one_by_one),
                 "Each parameter is clipped and measured by itself, and the last length is given back. Give all "
                 "parameters to one call: it is one length, of all together.",
             ),
             (
-                clipping(("back", "clip", "step", "step")),
+                changed(clipped_step, "optimizer.step()", "optimizer.step(); optimizer.step()"),
                 "Two steps are taken with one gradient: one `optimizer.step()` is enough.",
             ),
-            (clipping(("back", "clip")), "No step is taken any more: `optimizer.step()` is missing."),
             (
-                never_cleared,
+                changed(clipped_step, "optimizer.step()", ""),
+                "No step is taken any more: `optimizer.step()` is missing.",
+            ),
+            (
+                changed(clipped_step, "optimizer.zero_grad()", ""),
                 "Clipped in time. But the gradients of the step before are still in it: `zero_grad()` is gone.",
             ),
-            (clipping(("back", "clip", "step"), back=lambda length: length), "Give back a Python number: `.item()`."),
+            (changed(clipped_step, "length.item()", "length"), "Give back a Python number: `.item()`."),
         ),
         properties=(
             Property(
@@ -708,15 +643,13 @@ EXERCISES = (
                 "Nothing is given back: `return` the length, as a number.",
             ),
             Property(
-                clipping(
-                    ("back", "clip", "step"), clip=lambda model: nn.utils.clip_grad_norm_(model.parameters(), 9.0)
-                ),
+                changed(clipped_step, "1.0", "9.0"),
                 lambda did: same(did, "numbers") or not np.isclose(*first_lengths(did)),
                 "The first length is right. But the step is not that of the gradient, shortened to length 1 where it "
                 "is longer: `clip_grad_norm_(model.parameters(), 1.0)` between `backward()` and `step()`.",
             ),
             Property(
-                clipping(("back", "clip", "step"), back=lambda length: length.item() ** 2),
+                changed(clipped_step, "length.item()", "length.item() ** 2"),
                 lambda did: None in did.result["lengths"] or not same(did, "numbers") or same(did, "lengths"),
                 "The step is right. But what is given back is not the length of the gradient before clipping. It is "
                 "what `clip_grad_norm_` returns.",
@@ -735,13 +668,19 @@ EXERCISES = (
         answer=by_hand_rates,
         trial=rates_trial,
         wrong=(
-            (halving("batch"), "The rate is halved after each *batch*. The scheduler belongs to the outer loop."),
+            (after_each_batch, "The rate is halved after each *batch*. The scheduler belongs to the outer loop."),
             (
-                halving("never"),
+                changed(halving, "scheduler.step()", ""),
                 "Every epoch is run with 0.1: `scheduler.step()` is not called, or only when all epochs are over.",
             ),
             (
-                halving("before"),
+                changed(
+                    halving,
+                    "scheduler.step()",
+                    "",
+                    "seen.append",
+                    "optimizer.zero_grad(); optimizer.step(); scheduler.step(); seen.append",
+                ),
                 "The first epoch is run with half the rate. It begins at 0.1, and is halved *after* each epoch.",
             ),
             (
@@ -755,15 +694,23 @@ EXERCISES = (
                 "batch, and only `scheduler.step()` to the epoch.",
             ),
             (
-                halving("late"),
+                changed(halving, "scheduler.step()", "scheduler.step(); seen[-1] = scheduler.get_last_lr()[0]"),
                 "Each rate is written down after it was halved. Asked for is the one with which the epoch was run.",
             ),
             (
-                halving("epoch", rate=lambda scheduler: scheduler.get_last_lr()),
+                changed(halving, "get_last_lr()[0]", "get_last_lr()"),
                 "`get_last_lr()` gives a list, with a rate for each group of parameters. There is one: take its first.",
             ),
             (
-                halving("batch", gamma=0.5 ** (1 / 3)),
+                changed(
+                    halving,
+                    "gamma=0.5",
+                    "gamma=0.5 ** (1 / 3)",
+                    "scheduler.step()",
+                    "",
+                    "optimizer, x, y)",
+                    "optimizer, x, y); scheduler.step()",
+                ),
                 "The rate is right after each epoch. But it falls after each batch already: an epoch has one rate.",
             ),
         ),
@@ -774,7 +721,7 @@ EXERCISES = (
                 "There should be a rate for each epoch, in a list.",
             ),
             Property(
-                halving("epoch", gamma=0.25),
+                changed(halving, "gamma=0.5", "gamma=0.25"),
                 lambda did: np.shape(did.result["rates"]) != np.shape(did.expected["rates"]) or same(did, "rates"),
                 "Those are not the rates. They should be 0.1, 0.05, 0.025 and so on: `scheduler.step()` once after "
                 "each epoch, with `gamma=0.5`.",

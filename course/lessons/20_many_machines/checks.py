@@ -272,21 +272,6 @@ def averaged_at_the_end(model, batches, dist):
         p.data /= dist.get_world_size()
 
 
-def divided_loss(model, batches, dist):
-    """Do the same in another way: divide the loss, and make the weights the sum of rank 0's and zeros."""
-    with engine.no_grad():
-        for p in model.parameters():
-            if dist.get_rank() != 0:
-                p.zero_()
-            dist.all_reduce(p)
-    for x, y in batches:
-        loss = nn.functional.mse_loss(model(x), y) / dist.get_world_size()
-        for p, g in zip(model.parameters(), engine.autograd.grad(loss, list(model.parameters())), strict=True):
-            dist.all_reduce(g)
-            with engine.no_grad():
-                p -= 0.1 * g
-
-
 def rank_0_alone_steps(model, batches, dist):
     begun = nn.Linear(3, 2)
     for p, q in zip(begun.parameters(), model.parameters(), strict=True):

@@ -4,6 +4,7 @@ import math
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import changed
 from engine import nn
 from engine.nn import functional as F
 
@@ -45,37 +46,19 @@ def gradients_more(scaled):
     yield "", gradients, scaled, [0.001, -100.0], 2.0**20
 
 
-inf = float("inf")
+def by_hand(loss, weights, scale):
+    found = [g / scale for g in engine.autograd.grad(loss * scale, weights)]
+    return found if all(g.isfinite().all() for g in found) else None
 
 
-def finite(found):
-    return all(g.isfinite().all() for g in found)
+def looking(at):
+    """Look at something else before handing the gradients over."""
+    return changed(by_hand, "all(g.isfinite().all() for g in found)", at)
 
 
-CHECKS = {
-    True: finite,
-    False: lambda found: True,
-    "inf": lambda found: not any(g.isinf().any() for g in found),
-    "nan": lambda found: not any(g.isnan().any() for g in found),
-    "above": lambda found: not any((g == inf).any() or g.isnan().any() for g in found),
-    "first": lambda found: finite(found[:1]),
-    "last": lambda found: finite(found[-1:]),
-    "any tensor": lambda found: any(g.isfinite().all() for g in found),
-    "any number": lambda found: all(g.isfinite().any() for g in found),
-    "reversed": lambda found: not finite(found),
-}
-
-
-def by_hand(
-    scaled=lambda loss, scale: loss * scale, back=lambda g, scale: g / scale, check=True, otherwise=lambda found: None
-):
-    """`scaled_gradients`: what is differentiated, what is done with each gradient, and with those that overflowed."""
-
-    def attempt(loss, weights, scale):
-        found = [back(g, scale) for g in engine.autograd.grad(scaled(loss, scale), weights)]
-        return found if CHECKS[check](found) else otherwise(found)
-
-    return attempt
+def otherwise(given):
+    """Give something else back where a gradient has overflowed."""
+    return changed(by_hand, "else None", f"else {given}")
 
 
 def by_backward(loss, weights, scale):
@@ -137,18 +120,16 @@ def scaler_itself(scale, count, overflow, interval):
     return state["scale"], state["_growth_tracker"]
 
 
-def ruled(
-    overflow=lambda scale, count: (scale / 2, 0),
-    grown=lambda scale: (scale * 2, 0),
-    late=0,
-    good=lambda count: count + 1,
-):
-    def attempt(scale, count, overflowed, interval):
-        if overflowed:
-            return overflow(scale, count)
-        return grown(scale) if count + 1 - late == interval else (scale, good(count))
+def ruled(scale, count, overflow, interval):
+    if overflow:
+        return scale / 2, 0
+    if count + 1 == interval:
+        return scale * 2, 0
+    return scale, count + 1
 
-    return attempt
+
+def after_overflow(state):
+    return changed(ruled, "scale / 2, 0", state)
 
 
 def after(which, part):
@@ -160,21 +141,6 @@ def after(which, part):
         return here != which or did.result[part] == did.expected[part]
 
     return holds
-
-
-def grows_always(scale, count, overflowed, interval):
-    after_it, count = ruled()(scale, count, overflowed, interval)
-    return after_it if overflowed else scale * 2, count
-
-
-def turned_round(scale, count, overflowed, interval):
-    return ruled()(scale, count, not overflowed, interval)
-
-
-def grows_first(scale, count, overflowed, interval):
-    if count + 1 == interval:
-        return scale * 2, 0
-    return (scale / 2, 0) if overflowed else (scale, count + 1)
 
 
 # 16.4 and 15.5
@@ -215,58 +181,14 @@ def step_more(train_step):
     yield "", learned, train_step, 2.0**17, [1.0, 0.5, 2.0, 1.0]
 
 
-def stepping(
-    backward, step=lambda scaler, optimizer: scaler.step(optimizer), update=True, clear=True, cast=engine.float16
-):
-    """`train_step`, with its lines in other ways."""
-
-    def train_step(model, batch, optimizer, scaler):
-        x, y = batch
-        if clear:
-            optimizer.zero_grad()
-        with engine.autocast("cpu", dtype=cast, enabled=cast is not engine.float32):
-            loss = F.mse_loss(model(x), y)
-        backward(scaler, loss)
-        step(scaler, optimizer)
-        if update:
-            scaler.update()
-
-    return train_step
-
-
-def scaled_backward(scaler, loss):
+def train_step(model, batch, optimizer, scaler):
+    x, y = batch
+    optimizer.zero_grad()
+    with engine.autocast("cpu", dtype=engine.float16):
+        loss = F.mse_loss(model(x), y)
     scaler.scale(loss).backward()
-
-
-def unscaled_backward(scaler, loss):
-    """As it came: the scaled loss is made, and nobody takes it."""
-    scaler.scale(loss)
-    loss.backward()
-
-
-def both_backward(scaler, loss):
-    loss.backward(retain_graph=True)
-    scaler.scale(loss).backward()
-
-
-def both_steps(scaler, optimizer):
     scaler.step(optimizer)
-    optimizer.step()
-
-
-def unscaled_and_stepped(scaler, optimizer):
-    scaler.unscale_(optimizer)
-    optimizer.step()
-
-
-def with_a_scaler_of_its_own(model, batch, optimizer, scaler):
-    stepping(scaled_backward)(model, batch, optimizer, engine.amp.GradScaler("cpu"))
-
-
-def cleared_late(model, batch, optimizer, scaler):
-    stepping(lambda scaler, loss: (scaled_backward(scaler, loss), optimizer.zero_grad()))(
-        model, batch, optimizer, scaler
-    )
+    scaler.update()
 
 
 def by_itself(model, batch, optimizer, scaler):
@@ -310,91 +232,31 @@ def clipped_more(train):
     yield "", clipped, train, 256.0, [1.0, -1.0, 0.5, 4.0]
 
 
-def clipping(
-    unscale="before",
-    update="each",
-    clip=1.0,
-    clear=True,
-    cast=engine.float16,
-    step=True,
-    length_of=lambda model, loss, clipped: clipped(),
-):
-    """`train_clipped`, with the scaler's lines in other places."""
+def train_clipped(model, batches, optimizer, scaler):
+    lengths = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        with engine.autocast("cpu", dtype=engine.float16):
+            loss = F.mse_loss(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        length = nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()
+        scaler.step(optimizer)
+        scaler.update()
+        lengths.append(length)
+    return lengths
 
-    def train_clipped(model, batches, optimizer, scaler):
-        lengths = []
-        for x, y in batches:
-            if clear:
-                optimizer.zero_grad()
-            with engine.autocast("cpu", dtype=cast, enabled=cast is not engine.float32):
-                loss = F.mse_loss(model(x), y)
-            scaler.scale(loss).backward()
-            if unscale in ("before", "twice"):
-                scaler.unscale_(optimizer)
-            limit = clip * scaler.get_scale() if unscale == "limit" else clip
-            length = length_of(
-                model, loss, lambda limit=limit: nn.utils.clip_grad_norm_(model.parameters(), limit).item()
-            )
-            lengths.append(length / scaler.get_scale() if unscale in ("lengths", "twice") else length)
-            if update == "early":
-                scaler.update()
-            if unscale == "after":
-                scaler.unscale_(optimizer)
-            if step:
-                scaler.step(optimizer)
-            if update in ("each", "set"):
-                scaler.update(8.0 if update == "set" else None)
-        if update == "end":
-            scaler.update()
-        return lengths
 
-    return train_clipped
+def lengths_of(given):
+    return changed(train_clipped, "lengths.append(length)", f"lengths.append({given})")
+
+
+def clipped_by(clip):
+    return changed(train_clipped, "nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()", clip)
 
 
 def norm(model):
-    return sum(p.grad.square().sum() for p in model.parameters()).sqrt().item()
-
-
-def after_clipping(model, loss, clipped):
-    clipped()
-    return norm(model)
-
-
-def sum_of_lengths(model, loss, clipped):
-    found = sum(p.grad.norm() for p in model.parameters()).item()
-    clipped()
-    return found
-
-
-def the_loss(model, loss, clipped):
-    clipped()
-    return loss.item()
-
-
-def each_parameter_alone(model, loss, clipped):
-    found = norm(model)
-    for p in model.parameters():
-        nn.utils.clip_grad_norm_(p, 1.0)
-    return found
-
-
-def the_last_parameter(model, loss, clipped):
-    return [nn.utils.clip_grad_norm_(p, 1.0).item() for p in model.parameters()][-1]
-
-
-def a_scaler_each(model, batches, optimizer, scaler):
-    return [
-        clipping()(model, [pair], optimizer, engine.amp.GradScaler("cpu", init_scale=scaler.get_scale()))[0]
-        for pair in batches
-    ]
-
-
-def another_scaler(model, batches, optimizer, scaler):
-    return [clipping()(model, [pair], optimizer, engine.amp.GradScaler("cpu"))[0] for pair in batches]
-
-
-def without_a_scaler(model, batches, optimizer, scaler):
-    return clipping()(model, batches, optimizer, engine.amp.GradScaler("cpu", enabled=False))
+    return nn.utils.get_total_norm([p.grad for p in model.parameters()]).item()
 
 
 def one_step_for_all(model, batches, optimizer, scaler):
@@ -407,24 +269,6 @@ def one_step_for_all(model, batches, optimizer, scaler):
     lengths = [nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()]
     scaler.step(optimizer)
     scaler.update()
-    return lengths
-
-
-def the_last_length(model, batches, optimizer, scaler):
-    return clipping()(model, batches, optimizer, scaler)[-1]
-
-
-def no_scaler_step(model, batches, optimizer, scaler):
-    lengths = []
-    for x, y in batches:
-        optimizer.zero_grad()
-        with engine.autocast("cpu", dtype=engine.float16):
-            loss = F.mse_loss(model(x), y)
-        scaler.scale(loss).backward()
-        scaler.unscale_(optimizer)
-        lengths.append(nn.utils.clip_grad_norm_(model.parameters(), 1.0).item())
-        optimizer.step()
-        scaler.update()
     return lengths
 
 
@@ -459,62 +303,68 @@ EXERCISES = (
         hidden=gradients_more,
         wrong=(
             (
-                by_hand(scaled=lambda loss, scale: loss, back=lambda g, scale: g),
+                changed(by_hand, "loss * scale", "loss", "g / scale", "g"),
                 "The *loss* must be scaled: what has become 0 on its way stays 0.",
             ),
-            (by_hand(back=lambda g, scale: g), "The gradients still have the scale in them."),
-            (by_hand(check=False), "If one of them is not finite, the answer is None."),
-            (by_hand(check="inf"), "`inf` is found. `nan` is not finite either."),
+            (changed(by_hand, "g / scale", "g"), "The gradients still have the scale in them."),
+            (looking("True"), "If one of them is not finite, the answer is None."),
+            (looking("not any(g.isinf().any() for g in found)"), "`inf` is found. `nan` is not finite either."),
             (
-                by_hand(check="above"),
+                looking("not any((g == math.inf).any() or g.isnan().any() for g in found)"),
                 "`-inf` has overflowed, too, at the other end. `g.isfinite().all()` asks for both, and for `nan`.",
             ),
-            (by_hand(check="first"), "Only the first gradient is looked at. Any of them may have overflowed."),
-            (by_hand(back=lambda g, scale: g * scale), "The scale is in them twice now: divide by it."),
             (
-                by_hand(scaled=lambda loss, scale: loss),
+                looking("found[0].isfinite().all()"),
+                "Only the first gradient is looked at. Any of them may have overflowed.",
+            ),
+            (changed(by_hand, "g / scale", "g * scale"), "The scale is in them twice now: divide by it."),
+            (
+                changed(by_hand, "loss * scale", "loss"),
                 "The gradients are divided by a scale that the loss was never multiplied by.",
             ),
             (
-                by_hand(scaled=lambda loss, scale: loss / scale, back=lambda g, scale: g * scale),
+                changed(by_hand, "loss * scale", "loss / scale", "g / scale", "g * scale"),
                 "The other way round: the loss is multiplied by the scale, and what arrives is divided by it.",
             ),
-            (by_hand(back=lambda g, scale: g / scale / scale), "What arrives is divided twice by the scale: once."),
+            (changed(by_hand, "g / scale", "g / scale / scale"), "What arrives is divided twice by the scale: once."),
             (
-                by_hand(check="nan"),
+                looking("not any(g.isnan().any() for g in found)"),
                 "A gradient with `inf` in it passes. Look at the gradients themselves, for `inf` as for `nan`.",
             ),
-            (by_hand(check="last"), "Only the last gradient is looked at. Any of them may have overflowed."),
             (
-                by_hand(check="any tensor"),
+                looking("found[-1].isfinite().all()"),
+                "Only the last gradient is looked at. Any of them may have overflowed.",
+            ),
+            (
+                looking("any(g.isfinite().all() for g in found)"),
                 "That is None only if *all* of the gradients have overflowed. One is enough: `all`, not `any`.",
             ),
             (
-                by_hand(check="any number"),
+                looking("all(g.isfinite().any() for g in found)"),
                 "A gradient in which *some* numbers are finite passes. One number that is not is enough: `.all()`.",
             ),
-            (by_hand(check="reversed"), "The condition is turned round: None is for those that are not finite."),
             (
-                by_hand(otherwise=lambda found: [g if finite([g]) else None for g in found]),
+                changed(by_hand, "if all(", "if not all("),
+                "The condition is turned round: None is for those that are not finite.",
+            ),
+            (
+                otherwise("[g if g.isfinite().all() else None for g in found]"),
                 "None stands in the list, in place of the gradient that overflowed. Such a step is left out as a "
                 "whole: the answer itself is None.",
             ),
+            (otherwise("[None] * len(found)"), "That is a list of Nones. The answer itself is None."),
             (
-                by_hand(otherwise=lambda found: [None] * len(found)),
-                "That is a list of Nones. The answer itself is None.",
-            ),
-            (
-                by_hand(otherwise=lambda found: [g for g in found if finite([g])]),
+                otherwise("[g for g in found if g.isfinite().all()]"),
                 "The gradient that overflowed is missing, and the others are given back. The answer is None then.",
             ),
-            (by_hand(otherwise=lambda found: []), "An empty list, where one has overflowed. The answer is None then."),
-            (by_hand(otherwise=lambda found: False), "It gives False, where one has overflowed. Asked for is None."),
+            (otherwise("[]"), "An empty list, where one has overflowed. The answer is None then."),
+            (otherwise("False"), "It gives False, where one has overflowed. Asked for is None."),
             (
-                by_hand(otherwise=lambda found: [g.nan_to_num() for g in found]),
+                otherwise("[g.nan_to_num() for g in found]"),
                 "What has overflowed is replaced by other numbers, which are no gradients. The answer is None then.",
             ),
             (
-                by_hand(otherwise=lambda found: [engine.zeros_like(g) for g in found]),
+                otherwise("[engine.zeros_like(g) for g in found]"),
                 "Where one has overflowed, zeros are given back, as if nothing were to be learned. The answer is None.",
             ),
             (
@@ -526,7 +376,7 @@ EXERCISES = (
                 "The gradients come back in one tensor. A list is asked for, a gradient for each weight.",
             ),
             (
-                by_hand(back=lambda g, scale: (g / scale).half()),
+                changed(by_hand, "g / scale", "(g / scale).half()"),
                 "The gradients are put into 16 bits, where small ones vanish. Leave their type as it is.",
             ),
         ),
@@ -552,62 +402,64 @@ EXERCISES = (
         trial=scale_trial,
         hidden=scale_more,
         wrong=(
-            (ruled(late=1), "This step counts, too: with it, `count + 1` steps in a row have gone well."),
-            (ruled(overflow=lambda scale, count: (scale / 2, count)), "After an overflow the count begins anew."),
-            (ruled(overflow=lambda scale, count: (scale / 2, count + 1)), "A step that overflows did not go well."),
-            (ruled(grown=lambda scale: (scale * 2, 1)), "After the scale was doubled, the count begins at 0."),
             (
-                grows_first,
+                changed(ruled, "count + 1 == interval", "count == interval"),
+                "This step counts, too: with it, `count + 1` steps in a row have gone well.",
+            ),
+            (after_overflow("scale / 2, count"), "After an overflow the count begins anew."),
+            (after_overflow("scale / 2, count + 1"), "A step that overflows did not go well."),
+            (changed(ruled, "scale * 2, 0", "scale * 2, 1"), "After the scale was doubled, the count begins at 0."),
+            (
+                changed(ruled, "if overflow:", "if overflow and count + 1 != interval:"),
                 "Ask for the overflow first: a step that has overflowed is none of the good ones, whatever the count.",
             ),
+            (after_overflow("scale, 0"), "The scale stays after an overflow. It should be halved."),
             (
-                ruled(overflow=lambda scale, count: (scale, 0)),
-                "The scale stays after an overflow. It should be halved.",
-            ),
-            (
-                ruled(overflow=lambda scale, count: (scale // 2, 0)),
+                after_overflow("scale // 2, 0"),
                 "`//` leaves only whole numbers, and half of 1 becomes 0. A scale may be less than 1: `scale / 2`.",
             ),
             (
-                ruled(overflow=lambda scale, count: (max(scale / 2, 1.0), 0)),
+                after_overflow("max(scale / 2, 1.0), 0"),
                 "It stops at 1. A scale may be less than 1, as long as there are overflows.",
             ),
-            (ruled(late=-1), "One step too soon: with this one, `count + 1` steps in a row have gone well."),
             (
-                lambda *state: ruled()(*state)[::-1],
+                changed(ruled, "count + 1 == interval", "count + 2 == interval"),
+                "One step too soon: with this one, `count + 1` steps in a row have gone well.",
+            ),
+            (
+                lambda *state: ruled(*state)[::-1],
                 "The two come in the opposite order: the scale first, and then the count.",
             ),
-            (turned_round, "The condition is turned round: it halves the scale where the step went well."),
-            (ruled(overflow=lambda scale, count: (scale * 2, 0)), "Overflow means too large: smaller, not larger."),
+            (
+                changed(ruled, "if overflow", "if not overflow"),
+                "The condition is turned round: it halves the scale where the step went well.",
+            ),
+            (after_overflow("scale * 2, 0"), "Overflow means too large: smaller, not larger."),
         ),
         properties=(
+            Property(after_overflow("scale / 4, 0"), after("overflow", 0), "After an overflow the scale is halved."),
             Property(
-                ruled(overflow=lambda scale, count: (scale / 4, 0)),
-                after("overflow", 0),
-                "After an overflow the scale is halved.",
-            ),
-            Property(
-                ruled(overflow=lambda scale, count: (scale / 2, 1)),
+                after_overflow("scale / 2, 1"),
                 after("overflow", 1),
                 "After an overflow the count begins at 0, as no step has gone well since.",
             ),
             Property(
-                grows_always,
+                changed(ruled, "return scale, count", "return scale * 2, count"),
                 after("good", 0),
                 "The scale stays until `interval` steps in a row have gone well, this one among them.",
             ),
             Property(
-                ruled(good=lambda count: count),
+                changed(ruled, "scale, count + 1", "scale, count"),
                 after("good", 1),
                 "A step that went well is counted: the next count is `count + 1`.",
             ),
             Property(
-                ruled(grown=lambda scale: (scale + 2, 0)),
+                changed(ruled, "scale * 2, 0", "scale + 2, 0"),
                 after("doubled", 0),
                 "With this step `interval` steps in a row have gone well: the scale is doubled.",
             ),
             Property(
-                ruled(grown=lambda scale: (scale * 2, 3)),
+                changed(ruled, "scale * 2, 0", "scale * 2, 3"),
                 after("doubled", 1),
                 "When the scale has been doubled, the count begins anew, at 0.",
             ),
@@ -627,68 +479,82 @@ EXERCISES = (
         hidden=step_more,
         wrong=(
             (
-                stepping(
-                    lambda scaler, loss: loss.backward(), lambda scaler, optimizer: optimizer.step(), update=False
+                changed(
+                    train_step,
+                    "scaler.scale(loss)",
+                    "loss",
+                    "scaler.step(optimizer)",
+                    "optimizer.step()",
+                    "scaler.update()",
+                    "",
                 ),
                 "That is a loop without a scaler: it moves, but small gradients vanish, and the scale never changes.",
             ),
             (
-                stepping(scaled_backward, lambda scaler, optimizer: optimizer.step(), update=False),
+                changed(train_step, "scaler.step(optimizer)", "optimizer.step()", "scaler.update()", ""),
                 "`optimizer.step()` takes the gradients as they are, with the scale in them.",
             ),
             (
-                stepping(unscaled_backward),
+                changed(train_step, "scaler.scale(loss).backward()", "scaler.scale(loss); loss.backward()"),
                 "`scaler.scale(loss)` makes a new loss, and you go back from the old one: call `backward()` on what it "
                 "gives.",
             ),
             (
-                stepping(both_backward),
+                changed(train_step, "scaler.scale", "loss.backward(retain_graph=True); scaler.scale"),
                 "You go back twice, from the loss and from the scaled loss, and both gradients are added up. Go back "
                 "from the scaled one alone.",
             ),
             (
-                stepping(scaled_backward, lambda scaler, optimizer: optimizer.step()),
+                changed(train_step, "scaler.step(optimizer)", "optimizer.step()"),
                 "`scaler.update()` looks at what `scaler.step(optimizer)` has found, and there is nothing: call "
                 "`scaler.step(optimizer)` before it, and not `optimizer.step()`.",
             ),
             (
-                stepping(scaled_backward, both_steps),
+                changed(train_step, "scaler.step(optimizer)", "scaler.step(optimizer); optimizer.step()"),
                 "`scaler.step(optimizer)` calls `optimizer.step()` itself. With both there are two steps.",
             ),
             (
-                cleared_late,
+                changed(train_step, "backward()", "backward(); optimizer.zero_grad()"),
                 "The gradients are cleared between `backward()` and the step, so there are none to step with. Clear "
                 "them before `backward()`.",
             ),
-            (stepping(scaled_backward, update=False), "`update()` belongs in every round."),
-            (stepping(lambda scaler, loss: scaler.scale(scaler.scale(loss)).backward()), "The loss is scaled twice."),
+            (changed(train_step, "scaler.update()", ""), "`update()` belongs in every round."),
             (
-                stepping(lambda scaler, loss: loss.backward()),
+                changed(train_step, "scaler.scale(loss)", "scaler.scale(scaler.scale(loss))"),
+                "The loss is scaled twice.",
+            ),
+            (
+                changed(train_step, "scaler.scale(loss)", "loss"),
                 "The loss is not scaled at all, so the scaler has no scale by which it could divide.",
             ),
             (
-                stepping(
-                    lambda scaler, loss: loss.backward(),
-                    lambda scaler, optimizer: optimizer.step(),
-                    update=False,
-                    cast=engine.bfloat16,
+                changed(
+                    train_step,
+                    "float16",
+                    "bfloat16",
+                    "scaler.scale(loss)",
+                    "loss",
+                    "scaler.step(optimizer)",
+                    "optimizer.step()",
+                    "scaler.update()",
+                    "",
                 ),
                 "With `bfloat16` this would learn without a scaler. But here it stays `float16`, and it is the use "
                 "of the scaler that is to be repaired.",
             ),
             (
-                stepping(scaled_backward, cast=engine.bfloat16),
+                changed(train_step, "float16", "bfloat16"),
                 "That is `bfloat16`. It would do without a scaler; here it is to stay `float16`.",
             ),
             (
-                stepping(scaled_backward, cast=engine.float32),
+                changed(train_step, "engine.float16", "engine.float16, enabled=False"),
                 "Without `autocast` everything is in 32 bits. The block was right as it was.",
             ),
-            (stepping(scaled_backward, clear=False), "The gradients of the round before must be cleared."),
+            (changed(train_step, "optimizer.zero_grad()", ""), "The gradients of the round before must be cleared."),
         ),
         properties=(
             Property(
-                stepping(scaled_backward, unscaled_and_stepped),
+                changed(train_step, "scaler.step(optimizer)", "scaler.unscale_(optimizer); optimizer.step()"),
                 lambda did: (
                     did.result["scale"] != did.expected["scale"] or did.result["weights"] == did.expected["weights"]
                 ),
@@ -696,7 +562,7 @@ EXERCISES = (
                 "let `scaler.step(optimizer)` take the scale out, once, and skip the step where they overflow.",
             ),
             Property(
-                with_a_scaler_of_its_own,
+                changed(train_step, "x, y = batch", "x, y = batch; scaler = engine.amp.GradScaler('cpu')"),
                 lambda did: did.result["scale"] == did.expected["scale"],
                 "The scale is not what it should be afterwards: take the scaler that came, and call "
                 "`scaler.update()` once, after the step, without a number.",
@@ -712,73 +578,115 @@ EXERCISES = (
     Exercise(
         key="16.5",
         points=2,
-        answer=clipping(),
+        answer=train_clipped,
         trial=clipped_trial,
         hidden=clipped_more,
         wrong=(
             (
-                clipping(unscale="never"),
+                changed(train_clipped, "scaler.unscale_(optimizer)", ""),
                 "`update()` is right. But what is clipped still has the scale in it: unscale it before.",
             ),
-            (clipping(update="end"), "`unscale_` is right. But `update()` belongs in every round."),
             (
-                clipping(unscale="limit"),
+                changed(train_clipped, "scaler.update()", "", "return", "scaler.update(); return"),
+                "`unscale_` is right. But `update()` belongs in every round.",
+            ),
+            (
+                changed(train_clipped, "scaler.unscale_(optimizer)", "", "1.0", "scaler.get_scale()"),
                 "The steps are right. But the lengths that you give back still have the scale in them.",
             ),
-            (clipping(unscale="lengths"), "The lengths are right now. But what is clipped still has the scale in it."),
-            (clipping(clip=1e9), "Nothing is clipped any more."),
-            (clipping(clear=False), "The gradients of the round before must be cleared."),
-            (no_scaler_step, "`optimizer.step()` does not look for overflows: leave the step to the scaler."),
             (
-                clipping(unscale="never", update="end"),
+                changed(train_clipped, "scaler.unscale_(optimizer)", "", ".item()", ".item() / scaler.get_scale()"),
+                "The lengths are right now. But what is clipped still has the scale in it.",
+            ),
+            (changed(train_clipped, "1.0", "1e9"), "Nothing is clipped any more."),
+            (changed(train_clipped, "optimizer.zero_grad()", ""), "The gradients of the round before must be cleared."),
+            (
+                changed(train_clipped, "scaler.step(optimizer)", "optimizer.step()"),
+                "`optimizer.step()` does not look for overflows: leave the step to the scaler.",
+            ),
+            (
+                changed(
+                    train_clipped,
+                    "scaler.unscale_(optimizer)",
+                    "",
+                    "scaler.update()",
+                    "",
+                    "return",
+                    "scaler.update(); return",
+                ),
                 "Neither is repaired: what is clipped has the scale in it, and `update()` comes after all rounds.",
             ),
             (
-                clipping(update="early"),
+                changed(train_clipped, "scaler.update()", "", "scaler.step", "scaler.update(); scaler.step"),
                 "`update()` comes before `scaler.step`. It looks at how the step went, and so comes after it.",
             ),
             (
-                clipping(unscale="twice"),
+                changed(train_clipped, ".item()", ".item() / scaler.get_scale()"),
                 "`unscale_` has taken the scale out, and the lengths are divided by it once more.",
             ),
             (
-                clipping(length_of=after_clipping),
+                lengths_of("norm(model)"),
                 "The steps are right. But those are the lengths *after* clipping: those before are what it gives.",
             ),
             (
-                clipping(length_of=sum_of_lengths),
+                changed(
+                    train_clipped,
+                    "length = ",
+                    "total = sum(p.grad.norm() for p in model.parameters()).item(); length = ",
+                    "append(length)",
+                    "append(total)",
+                ),
                 "The steps are right. But the lengths of the parameters' gradients are added up. The length of all of "
                 "them together is what `clip_grad_norm_` gives.",
             ),
-            (clipping(length_of=the_loss), "The steps are right. But those are the losses, and no lengths."),
+            (lengths_of("loss.item()"), "The steps are right. But those are the losses, and no lengths."),
             (
-                clipping(length_of=each_parameter_alone),
+                clipped_by("norm(model); [nn.utils.clip_grad_norm_(p, 1.0) for p in model.parameters()]"),
                 "Each parameter's gradient is clipped by itself. The length of 1 is meant for all of them together.",
             ),
             (
-                clipping(length_of=the_last_parameter),
+                clipped_by("[nn.utils.clip_grad_norm_(p, 1.0).item() for p in model.parameters()][-1]"),
                 "Each parameter's gradient is clipped and measured by itself. One length is meant, of all together.",
             ),
             (
-                clipping(cast=engine.float32),
+                changed(train_clipped, "engine.float16", "engine.float16, enabled=False"),
                 "Without `autocast` everything is in 32 bits. The block was right as it was.",
             ),
             (
-                clipping(cast=engine.bfloat16),
+                changed(train_clipped, "float16", "bfloat16"),
                 "That is `bfloat16`. It would do without a scaler; here it is to stay `float16`.",
             ),
-            (clipping(step=False), "No step is taken: `scaler.step(optimizer)` is missing."),
-            (a_scaler_each, "A scaler of your own is made for each batch. Its scale must live on: take `scaler`."),
-            (another_scaler, "You make scalers of your own. Take the one that came, and its scale."),
             (
-                without_a_scaler,
+                changed(train_clipped, "scaler.step(optimizer)", ""),
+                "No step is taken: `scaler.step(optimizer)` is missing.",
+            ),
+            (
+                changed(
+                    train_clipped,
+                    "optimizer.zero_grad()",
+                    "optimizer.zero_grad(); scaler = engine.amp.GradScaler('cpu', init_scale=scaler.get_scale())",
+                ),
+                "A scaler of your own is made for each batch. Its scale must live on: take `scaler`.",
+            ),
+            (
+                changed(
+                    train_clipped,
+                    "optimizer.zero_grad()",
+                    "optimizer.zero_grad(); scaler = engine.amp.GradScaler('cpu')",
+                ),
+                "You make scalers of your own. Take the one that came, and its scale.",
+            ),
+            (
+                changed(
+                    train_clipped, "lengths = []", "lengths, scaler = [], engine.amp.GradScaler('cpu', enabled=False)"
+                ),
                 "That is a loop without a scaler: small gradients vanish, and an overflow is not noticed. Both "
                 "`scaler.scale` and `scaler.step` stay.",
             ),
         ),
         properties=(
             Property(
-                the_last_length,
+                changed(train_clipped, "return lengths", "return lengths[-1]"),
                 lambda did: (
                     len(did.result["lengths"]) == len(did.expected["lengths"])
                     or did.result["weights"] != did.expected["weights"]
@@ -794,14 +702,14 @@ EXERCISES = (
                 "The list should have a length for each batch: all lines of a step belong in every round.",
             ),
             Property(
-                clipping(clip=0.5),
+                changed(train_clipped, "1.0", "0.5"),
                 lambda did: (
                     did.result["lengths"] != did.expected["lengths"] or did.result["weights"] == did.expected["weights"]
                 ),
                 "The lengths are right. But the steps are not those of the true gradients, clipped to length 1.",
             ),
             Property(
-                clipping(length_of=lambda model, loss, clipped: 2 * clipped()),
+                lengths_of("2 * length"),
                 lambda did: (
                     did.result["lengths"] == did.expected["lengths"]
                     or len(did.result["lengths"]) != len(did.expected["lengths"])
@@ -810,7 +718,7 @@ EXERCISES = (
                 "The steps are right. But the lengths are not those of the true gradients, before clipping.",
             ),
             Property(
-                clipping(update="set"),
+                changed(train_clipped, "scaler.update()", "scaler.update(8.0)"),
                 lambda did: (
                     did.result["scale"] == did.expected["scale"]
                     or len(did.result["lengths"]) != len(did.expected["lengths"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import engine
 from course.judging.exercises import Did, Exercise, Property
+from course.judging.mistakes import changed
 
 # 8.2
 
@@ -51,14 +52,9 @@ def by_hand(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
     return sum(distances) / len(distances)
 
 
-def with_notes(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    return ((predict(xs) - ys) ** 2).mean().item()
-
-
-def without_parentheses(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    block: Any = engine.no_grad
-    with block:
-        return with_notes(predict, xs, ys)
+def examine(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    with engine.no_grad():
+        return ((predict(xs) - ys) ** 2).mean().item()
 
 
 def never_on_again(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
@@ -87,53 +83,11 @@ def left_the_other_way(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) 
         engine.set_grad_enabled(not before)
 
 
-def one_for_each(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> list[float]:
-    with engine.no_grad():
-        return ((predict(xs) - ys) ** 2).tolist()
-
-
-def not_squared(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    with engine.no_grad():
-        return (predict(xs) - ys).mean().item()
-
-
-def squared_late(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    return not_squared(predict, xs, ys) ** 2
-
-
-def distances(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    with engine.no_grad():
-        return (predict(xs) - ys).abs().mean().item()
-
-
-def of_the_answers(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    with engine.no_grad():
-        return ((predict(ys) - ys) ** 2).mean().item()
-
-
-def picked(of: Callable) -> Callable:
-    def examine(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-        with engine.no_grad():
-            return of((predict(xs) - ys) ** 2).item()
-
-    return examine
-
-
 def swallowed(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
     try:
         return by_hand(predict, xs, ys)
     except ZeroDivisionError:
         return math.inf
-
-
-def summed(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    with engine.no_grad():
-        return ((predict(xs) - ys) ** 2).sum().item()
-
-
-def a_tensor(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> engine.Tensor:
-    with engine.no_grad():
-        return ((predict(xs) - ys) ** 2).mean()
 
 
 # 8.3
@@ -155,24 +109,6 @@ def best_more(best_of_walk: Callable) -> Iterator[tuple]:
     yield "", walked, best_of_walk, [1.0, -3.0, 0.5], [0.1, 0.3, 0.9, 1.2, 0.1, 2.0]
 
 
-def kept_as(keep: Callable) -> Callable:
-    """`best_of_walk`, with what is written down of w."""
-
-    def best_of_walk(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-        lowest, best = float("inf"), w
-        for width in widths:
-            loss = (w * w).sum()
-            if loss.item() < lowest:
-                lowest, best = loss.item(), keep(w)
-            loss.backward()
-            with engine.no_grad():
-                w -= width * w.grad
-            w.grad = None
-        return best
-
-    return best_of_walk
-
-
 def by_formula(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     """Walk by the slope of a square, 2 w: each step multiplies w by 1 - 2 * width."""
     factor, found = 1.0, []
@@ -180,6 +116,19 @@ def by_formula(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
         found.append(factor)
         factor *= 1 - 2 * width
     return w.detach() * min(found, key=abs)
+
+
+def best_of_walk(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    lowest, best = math.inf, w
+    for width in widths:
+        loss = (w * w).sum()
+        if loss.item() < lowest:
+            lowest, best = loss.item(), w.detach().clone()
+        loss.backward()
+        with engine.no_grad():
+            w -= width * w.grad
+        w.grad = None
+    return best
 
 
 def final_too(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
@@ -197,37 +146,14 @@ def after_the_step(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     return best
 
 
-def last_written(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    return w.detach() * math.prod(1 - 2 * width for width in widths[:-1])
-
-
-def highest(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    factors = [math.prod(1 - 2 * width for width in widths[:k]) for k in range(len(widths))]
-    return w.detach() * max(factors, key=abs)
-
-
 def first_valley(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     factors = [math.prod(1 - 2 * width for width in widths[:k]) for k in range(len(widths))]
     worse = (k for k in range(1, len(factors)) if abs(factors[k]) >= abs(factors[k - 1]))
     return w.detach() * factors[next(worse, len(factors)) - 1]
 
 
-def with_a_pile(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    """Return the best of a walk in which no gradient is cleared."""
-    pile, at, found = engine.zeros_like(w), w.detach().clone(), []
-    for width in widths:
-        found.append(at.clone())
-        pile += 2 * at
-        at -= width * pile
-    return min(found, key=lambda seen: (seen * seen).sum().item())
-
-
 def first_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     return w.detach().clone()
-
-
-def last_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    return kept_as(lambda w: w.detach())(w, widths)
 
 
 # 8.4
@@ -281,30 +207,10 @@ def other_names(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     return parameters[n:]
 
 
-def old_gradient(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+def freeze(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     for place, p in enumerate(parameters):
         p.requires_grad_(place >= n)
-    return parameters[n:]
-
-
-def not_thawed(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for p in parameters[:n]:
-        p.requires_grad_(False)
-        p.grad = None
-    return parameters[n:]
-
-
-def zeros_left(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    by_place(parameters, n)
-    for p in parameters[:n]:
-        p.grad = engine.zeros_like(p)
-    return parameters[n:]
-
-
-def method_written_over(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for p in parameters[:n]:
-        p.requires_grad_ = False
-        p.grad = None
+        p.grad = None if place < n else p.grad
     return parameters[n:]
 
 
@@ -313,58 +219,6 @@ def all_right_but_written_over(parameters: list[engine.Tensor], n: int) -> list[
     for p in parameters:
         p.requires_grad_ = p.requires_grad
     return found
-
-
-def the_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    by_place(parameters, n)
-    return parameters[:n]
-
-
-def in_reverse(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    return by_place(parameters, n)[::-1]
-
-
-def the_back(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    return by_place(parameters[::-1], n)[::-1]
-
-
-def never_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for p in parameters:
-        p.requires_grad_(True)
-    for p in parameters[:n]:
-        p.grad = None
-    return parameters[n:]
-
-
-def last_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for k, p in enumerate(parameters):
-        p.requires_grad_(k < len(parameters) - n)
-        p.grad = None if k < n else p.grad
-    return parameters[n:]
-
-
-def all_cleared(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    found = by_place(parameters, n)
-    for p in found:
-        p.grad = None
-    return found
-
-
-def with_zeros(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    found = by_place(parameters, n)
-    for p in parameters[:n]:
-        p.zero_()
-    return found
-
-
-def list_changed(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    found = by_place(parameters, n)
-    del parameters[:n]
-    return found
-
-
-def as_before(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    return [p for p in by_place(parameters, n) if p.grad is not None]
 
 
 def frozen_wrongly(did: Did) -> tuple[bool, bool]:
@@ -376,25 +230,6 @@ def frozen_wrongly(did: Did) -> tuple[bool, bool]:
 def from_the_back(did: Did) -> bool:
     is_, should = list(did.result["requires_grad"]), list(did.expected["requires_grad"])
     return is_ == should[::-1] != should
-
-
-def all_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for place, p in enumerate(parameters):
-        p.requires_grad_(False)
-        p.grad = p.grad if place >= n else None
-    return parameters[n:]
-
-
-def all_frozen_and_cleared(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for p in parameters:
-        p.requires_grad_(False)
-        p.grad = None
-    return parameters[n:]
-
-
-def everyone(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    by_place(parameters, n)
-    return parameters
 
 
 # 8.5
@@ -428,77 +263,47 @@ def loss_more(step_loss: Callable) -> Iterator[tuple]:
     yield "", loss_and_gradient, step_loss, bent, 0.7, -0.4, 0.3
 
 
-def target_and_judgement(
-    target: Callable = lambda made: made.detach(), judgement: Callable = lambda made: made
-) -> Callable:
-    """`step_loss`, with what is done to the target and to the judgement."""
-
-    def step_loss(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
-        goal = target(reward + 0.9 * judge(w, following))
-        return (judgement(judge(w, position)) - goal) ** 2
-
-    return step_loss
-
-
-def by(goal: Callable, loss: Callable = lambda made, goal: (made - goal) ** 2, still: bool = True) -> Callable:
-    """`step_loss` from the judgements of both positions, with a target that holds still or not."""
-
-    def step_loss(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
-        made, then = judge(w, position), judge(w, following)
-        return loss(made, goal(then, reward).detach() if still else goal(then, reward))
-
-    return step_loss
-
-
-def swapped(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
-    return by(as_asked)(judge, w, following, position, reward)
-
-
-def swapped_and_moving(
-    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
-) -> engine.Tensor:
-    return by(as_asked, still=False)(judge, w, following, position, reward)
-
-
-def as_asked(then: engine.Tensor, reward: float) -> engine.Tensor:
-    return reward + 0.9 * then
+def step_loss(judge, w, position, following, reward):
+    target = (reward + 0.9 * judge(w, following)).detach()
+    return (judge(w, position) - target) ** 2
 
 
 MOVES = " And the target does not hold still."
+TARGET, LOSS = "reward + 0.9 * judge(w, following)", "(judge(w, position) - target) ** 2"
 FORMULAS = (
-    (lambda then, reward: 0.9 * then, {}, "The reward is missing from the target."),
+    (TARGET, "0.9 * judge(w, following)", "The reward is missing from the target."),
     (
-        lambda then, reward: 0.9 * (reward + then),
-        {},
+        TARGET,
+        "0.9 * (reward + judge(w, following))",
         "The 0.9 belongs to the judgement that follows alone, not to the sum.",
     ),
-    (lambda then, reward: reward + then, {}, "The target is the reward plus 0.9 times the judgement that follows."),
+    (TARGET, "reward + judge(w, following)", "The target is the reward plus 0.9 times the judgement that follows."),
     (
-        lambda then, reward: 0.9 * reward + then,
-        {},
+        TARGET,
+        "0.9 * reward + judge(w, following)",
         "The 0.9 stands at the reward. It belongs to the judgement that follows.",
     ),
+    (LOSS, "target - judge(w, position)", "That is the difference, and from the wrong side. Its square is asked for."),
     (
-        as_asked,
-        {"loss": lambda made, goal: goal - made},
-        "That is the difference, and from the wrong side. Its square is asked for.",
-    ),
-    (
-        lambda then, reward: reward - 0.9 * then,
-        {},
+        TARGET,
+        "reward - 0.9 * judge(w, following)",
         "A sign is wrong: the target is reward *plus* 0.9 times the other judgement. (Parentheses?)",
     ),
-    (lambda then, reward: as_asked(then, -reward), {}, "The reward is subtracted. It is added to the target."),
-    (as_asked, {"loss": lambda made, goal: made - goal}, "That is the difference. Its square is asked for."),
-    (as_asked, {"loss": lambda made, goal: (made - goal).abs()}, "That is the distance. Its square is asked for."),
-    (as_asked, {"loss": lambda made, goal: made**2 - goal**2}, "Subtract first, then square."),
-    (as_asked, {"loss": lambda made, goal: 2 * (made - goal)}, "`* 2` doubles the difference. `** 2` squares it."),
-    (lambda then, reward: then, {}, "That is the other judgement alone. The target is reward + 0.9 times it."),
+    (TARGET, "-" + TARGET, "The reward is subtracted. It is added to the target."),
+    (LOSS, "judge(w, position) - target", "That is the difference. Its square is asked for."),
+    (LOSS, "(judge(w, position) - target).abs()", "That is the distance. Its square is asked for."),
+    (LOSS, "judge(w, position)**2 - target**2", "Subtract first, then square."),
+    (LOSS, "2 * (judge(w, position) - target)", "`* 2` doubles the difference. `** 2` squares it."),
+    (TARGET, "judge(w, following)", "That is the other judgement alone. The target is reward + 0.9 times it."),
+    (
+        "position, following",
+        "following, position",
+        "The two positions are swapped: it is the judgement of the first that moves.",
+    ),
 )
-MISTAKES = tuple(
-    (by(goal, still=still, **other), says if still else says + MOVES)
-    for goal, other, says in FORMULAS
-    for still in (True, False)
+MISTAKES = (
+    *((changed(step_loss, old, new), says) for old, new, says in FORMULAS),
+    *((changed(step_loss, old, new, ".detach()", ""), says + MOVES) for old, new, says in FORMULAS),
 )
 
 
@@ -506,12 +311,6 @@ def of_cut_weights(
     judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
 ) -> engine.Tensor:
     return (judge(w, position) - reward - 0.9 * judge(w.detach(), following)) ** 2
-
-
-def target_of_the_first(
-    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
-) -> engine.Tensor:
-    return of_cut_weights(judge, w, position, position, reward)
 
 
 def of_cut_positions(
@@ -524,11 +323,11 @@ def all_without_notes(
     judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
 ) -> engine.Tensor:
     with engine.no_grad():
-        return target_and_judgement()(judge, w, position, following, reward)
+        return step_loss(judge, w, position, following, reward)
 
 
 def gone_back(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
-    loss = target_and_judgement()(judge, w, position, following, reward)
+    loss = step_loss(judge, w, position, following, reward)
     loss.backward()
     return loss
 
@@ -570,20 +369,20 @@ EXERCISES = (
         hidden=examine_more,
         wrong=(
             (
-                picked(lambda squares: squares.max()),
+                changed(examine, ".mean()", ".max()"),
                 "That is the largest of the squared distances. The mean is asked for.",
             ),
             (
-                picked(lambda squares: squares.median()),
+                changed(examine, ".mean()", ".median()"),
                 "That is the one in the middle, the median. The mean is asked for.",
             ),
-            (picked(lambda squares: squares.mean() / 2), "That is half of the mean. All of it is asked for."),
+            (changed(examine, ".item()", ".item() / 2"), "That is half of the mean. All of it is asked for."),
             (
                 swallowed,
                 "predict stopped with an error, and your function said nothing of it. Let errors through: a `with` "
                 "block does.",
             ),
-            (without_parentheses, "The parentheses are missing: `with engine.no_grad():`."),
+            (changed(examine, "no_grad()", "no_grad"), "The parentheses are missing: `with engine.no_grad():`."),
             (never_on_again, "No notes are taken, but nor are they afterwards: your function leaves the switch off."),
             (
                 always_on_again,
@@ -603,17 +402,29 @@ EXERCISES = (
                 lambda predict, xs, ys: by_hand(predict, ys, xs),
                 "xs and ys are swapped: predict gets xs, and ys are the right answers.",
             ),
-            (not_squared, "You left out the square: distances above and below cancel."),
-            (squared_late, "Square each distance first, and then take the mean."),
-            (distances, "That is the mean of the distances. That of their squares is asked for."),
-            (of_the_answers, "You ask predict about ys. It gets xs, and ys are the right answers."),
-            (summed, "That is the sum of the squared distances, and not their mean."),
-            (a_tensor, "The number is right, but it is still in its box: `item()` takes it out."),
+            (changed(examine, " ** 2", ""), "You left out the square: distances above and below cancel."),
+            (
+                changed(examine, " ** 2", "", ".item()", ".item() ** 2"),
+                "Square each distance first, and then take the mean.",
+            ),
+            (
+                changed(examine, ") ** 2", ").abs()"),
+                "That is the mean of the distances. That of their squares is asked for.",
+            ),
+            (
+                changed(examine, "predict(xs)", "predict(ys)"),
+                "You ask predict about ys. It gets xs, and ys are the right answers.",
+            ),
+            (changed(examine, ".mean()", ".sum()"), "That is the sum of the squared distances, and not their mean."),
+            (
+                changed(examine, ".item()", ""),
+                "The number is right, but it is still in its box: `item()` takes it out.",
+            ),
             (lambda predict, xs, ys: round(by_hand(predict, xs, ys), 2), "The number is rounded. Leave it as it is."),
         ),
         properties=(
             Property(
-                with_notes,
+                changed(examine, "with engine.no_grad():", "if True:"),
                 lambda did: not did.result["predict took notes"],
                 "The number is right, but predict took notes: call it inside the block. `item()` or `detach()` later "
                 "do not undo it.",
@@ -624,7 +435,7 @@ EXERCISES = (
                 "Afterwards the switch does not stand as it did before. A `with` block puts it back by itself.",
             ),
             Property(
-                one_for_each,
+                changed(examine, ".mean().item()", ".tolist()"),
                 lambda did: isinstance(did.result["returned"], float | int) or did.expected["returned"] == FAILS,
                 "A plain number is asked for, the mean.",
             ),
@@ -644,24 +455,33 @@ EXERCISES = (
         hidden=best_more,
         wrong=(
             (final_too, "That is w after the last step. There is no round any more to which it belongs."),
-            (last_one, "What you keep shares its memory with w, and w goes on changing: it shows the last one."),
             (
-                kept_as(lambda w: w),
+                changed(best_of_walk, "w.detach().clone()", "w.detach()"),
+                "What you keep shares its memory with w, and w goes on changing: it shows the last one.",
+            ),
+            (
+                changed(best_of_walk, "w.detach().clone()", "w"),
                 "`best = w` is a second name for the same tensor. It takes notes, and goes on changing.",
             ),
             (
-                kept_as(lambda w: w.clone()),
+                changed(best_of_walk, "w.detach().clone()", "w.clone()"),
                 "The numbers are right, but what you return takes notes. (A clone of what takes notes does, too.)",
             ),
             (after_the_step, "You write down w after the step. The loss belongs to w as it was before."),
             (
-                last_written,
+                changed(best_of_walk, "loss.item() < lowest", "True"),
                 "The last w is returned, not the best one. Is `best` set only where the loss is lower, and is `lowest` "
                 "written down there, too?",
             ),
-            (highest, "That is where the loss was *highest*. Which way round do you compare?"),
+            (
+                changed(best_of_walk, "math.inf", "-math.inf", "<", ">"),
+                "That is where the loss was *highest*. Which way round do you compare?",
+            ),
             (first_valley, "The walk is left at the first round that is worse. A later one may be better."),
-            (with_a_pile, "w.grad is not cleared: each step goes along the sum of all slopes so far."),
+            (
+                changed(best_of_walk, "w.grad = None", ""),
+                "w.grad is not cleared: each step goes along the sum of all slopes so far.",
+            ),
             (
                 lambda w, widths: by_formula(w, widths).tolist(),
                 "The numbers are right, but they are a list. A tensor is asked for.",
@@ -674,7 +494,7 @@ EXERCISES = (
         ),
         properties=(
             Property(
-                kept_as(lambda w: w.clone().requires_grad_(False)),
+                changed(best_of_walk, "w.detach().clone()", "w.clone().requires_grad_(False)"),
                 lambda did: did.error != "RuntimeError",
                 "A result cannot be told to take notes, or to take none: a clone of w is a result, and so is the w of "
                 "`w = w - ...`. `detach()` gives you a clone without notes; `w -= ...` under `no_grad` keeps the knob.",
@@ -696,23 +516,38 @@ EXERCISES = (
         wrong=(
             (other_names, "Nothing is frozen. `p = p.detach()` gives the name p to another tensor."),
             (
-                all_frozen,
+                changed(freeze, "place >= n", "False"),
                 "All of them are frozen. Only the first n should be; the others should learn, whatever was before.",
             ),
             (
-                all_frozen_and_cleared,
+                changed(freeze, "place >= n", "False", "None if place < n else p.grad", "None"),
                 "All of them are frozen, and have lost their gradients. Only the first n should; the others learn.",
             ),
             (
-                method_written_over,
+                changed(freeze, "p.requires_grad_(place >= n)", "if place < n: p.requires_grad_ = False"),
                 "The old gradients are gone, but nothing is frozen. `p.requires_grad_ = False` calls nothing: it "
                 "writes over the name of a method. Write `p.requires_grad_(False)`.",
             ),
-            (zeros_left, "Zeros in .grad are a gradient, too. To hold none: `p.grad = None`."),
-            (the_frozen, "You return the frozen ones. Those that learn are asked for."),
-            (the_back, "You freeze from the back. The first n are asked for, those at the front."),
-            (everyone, "You return all of them. Only those that learn are asked for."),
-            (as_before, "You return those that learned before. Those that learn now are asked for."),
+            (
+                changed(freeze, "None if", "engine.zeros_like(p) if"),
+                "Zeros in .grad are a gradient, too. To hold none: `p.grad = None`.",
+            ),
+            (
+                changed(freeze, "parameters[n:]", "parameters[:n]"),
+                "You return the frozen ones. Those that learn are asked for.",
+            ),
+            (
+                lambda parameters, n: freeze(parameters[::-1], n)[::-1],
+                "You freeze from the back. The first n are asked for, those at the front.",
+            ),
+            (
+                changed(freeze, "parameters[n:]", "parameters"),
+                "You return all of them. Only those that learn are asked for.",
+            ),
+            (
+                changed(freeze, "parameters[n:]", "[p for p in parameters[n:] if p.grad is not None]"),
+                "You return those that learned before. Those that learn now are asked for.",
+            ),
         ),
         properties=(
             Property(
@@ -722,42 +557,42 @@ EXERCISES = (
                 "`p.requires_grad_(False)`, or `p.requires_grad = False` without the underscore.",
             ),
             Property(
-                last_frozen,
+                changed(freeze, "place >= n", "place < len(parameters) - n"),
                 lambda did: not from_the_back(did),
                 "You freeze the last n. The first n are asked for, those at the front.",
             ),
             Property(
-                never_frozen,
+                changed(freeze, "place >= n", "True"),
                 lambda did: from_the_back(did) or not frozen_wrongly(did)[0],
                 "One of the first n still requires a gradient.",
             ),
             Property(
-                not_thawed,
+                changed(freeze, "p.requires_grad_(place >= n)", "if place < n: p.requires_grad_(False)"),
                 lambda did: from_the_back(did) or not frozen_wrongly(did)[1],
                 "A parameter behind the first n is frozen: it should learn, whatever was before.",
             ),
             Property(
-                old_gradient,
+                changed(freeze, "p.grad = None if place < n else p.grad", ""),
                 lambda did: not any(did.result["old .grad in the frozen"]),
                 "A frozen parameter still has an old gradient in .grad, along which a step may go.",
             ),
             Property(
-                all_cleared,
+                changed(freeze, "None if place < n else p.grad", "None"),
                 lambda did: "lost their .grad" not in did.result,
                 "The parameters that learn have lost their gradients, too. Only those of the frozen ones should go.",
             ),
             Property(
-                with_zeros,
+                changed(freeze, "return", "[p.zero_() for p in parameters[:n]]; return"),
                 lambda did: "numbers changed" not in did.result,
                 "The numbers in a parameter were changed. A frozen parameter keeps them; it only stops learning.",
             ),
             Property(
-                list_changed,
+                changed(freeze, "return parameters[n:]", "del parameters[:n]; return parameters"),
                 lambda did: "changed" not in did.result,
                 "The list that was given has been changed. Leave it as it is, and the network that it belongs to.",
             ),
             Property(
-                in_reverse,
+                changed(freeze, "parameters[n:]", "parameters[n:][::-1]"),
                 lambda did: list(did.result["returned"]) == list(did.expected["returned"]),
                 "What you return is not the list of those that learn, in their order.",
             ),
@@ -776,9 +611,9 @@ EXERCISES = (
         trial=loss_trial,
         hidden=loss_more,
         wrong=(
-            (target_and_judgement(target=lambda made: made), "The loss is right, but the target does not hold still."),
+            (changed(step_loss, ".detach()", ""), "The loss is right, but the target does not hold still."),
             (
-                target_and_judgement(target=lambda made: made, judgement=lambda made: made.detach()),
+                changed(step_loss, ".detach()", "", "judge(w, position)", "judge(w, position).detach()"),
                 "The wrong one holds still: it is the judgement that should move, towards the target.",
             ),
             (
@@ -786,10 +621,11 @@ EXERCISES = (
                 "No notes are taken at all. The judgement of the first position needs them; only the target does not.",
             ),
             (gone_back, "Your function has gone back already. It should make the loss, and nothing else."),
-            (swapped, "The two positions are swapped: it is the judgement of the first that moves."),
-            (swapped_and_moving, "The two positions are swapped: it is the judgement of the first that moves." + MOVES),
             *MISTAKES,
-            (target_of_the_first, "The target is made of the first position again. It comes from the `following` one."),
+            (
+                changed(step_loss, "judge(w, following)", "judge(w, position)"),
+                "The target is made of the first position again. It comes from the `following` one.",
+            ),
             (
                 lambda *given: of_cut_weights(*given).detach().requires_grad_(),
                 "The loss is right, but it was cut off from w: nothing arrives there.",
@@ -801,7 +637,7 @@ EXERCISES = (
         ),
         properties=(
             Property(
-                target_and_judgement(target=lambda made: made.requires_grad_(False)),
+                changed(step_loss, ".detach()", ".requires_grad_(False)"),
                 lambda did: did.error != "RuntimeError",
                 "The target is a result, and cannot be told to take no notes: `detach()` gives a tensor without them.",
             ),

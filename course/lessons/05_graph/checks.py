@@ -1,12 +1,12 @@
 """Lesson 05, the graph: the exercises' trials, oracles, usual mistakes and hints."""
 
-from collections.abc import Callable
 from unittest import mock
 
 import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import changed
 from course.judging.sources import calls, calls_itself
 from engine.core.graph import Node
 
@@ -77,49 +77,23 @@ def each_path(node):
     return 1 + sum(each_path(parent) for parent, _ in node.next_functions if parent is not None)
 
 
-def without_the_ends(node):
-    seen = set()
-
-    def walk(here):
-        if here.next_functions:
+def counting(node):
+    seen, waiting = set(), [node]
+    while waiting:
+        here = waiting.pop()
+        if here is not None and here not in seen:
             seen.add(here)
-        for parent, _ in here.next_functions:
-            if parent is not None and parent not in seen:
-                walk(parent)
-
-    walk(node)
+            waiting += [parent for parent, _ in here.next_functions]
     return len(seen)
 
 
-def with_none(node):
-    seen, waiting = set(), [node]
-    while waiting:
-        here = waiting.pop()
-        seen.add(here)
-        waiting += [parent for parent, _ in getattr(here, "next_functions", ()) if parent not in seen]
-    return len(seen)
+def told(result):
+    """Count the nodes, and return something else."""
+    return changed(counting, "len(seen)", result)
 
 
-def none_asked(node):
-    seen, waiting = set(), [node]
-    while waiting:
-        here = waiting.pop()
-        seen.add(here)
-        waiting += [parent for parent, _ in here.next_functions if parent not in seen]
-    return len(seen)
-
-
-def along_all_paths(node):
-    seen = set()
-
-    def walk(here):
-        seen.add(here)
-        for parent, _ in here.next_functions:
-            if parent is not None:
-                walk(parent)
-
-    walk(node)
-    return len(seen)
+def along_all_paths(add):
+    return changed(counting, " and here not in seen", "", "seen.add(here)", add)
 
 
 def nodes_of(node):
@@ -133,65 +107,8 @@ def nodes_of(node):
     return seen
 
 
-def by_name(node):
-    return len({type(here).__name__ for here in nodes_of(node)})
-
-
-def by_name_stopping(node):
-    """Goes no further at a node whose name it has seen."""
-    names = set()
-
-    def walk(here):
-        if here is not None and type(here).__name__ not in names:
-            names.add(type(here).__name__)
-            for parent, _ in here.next_functions:
-                walk(parent)
-
-    walk(node)
-    return len(names)
-
-
 def each_end(node):
     return sum(each_end(parent) for parent, _ in node.next_functions if parent is not None) or 1
-
-
-def each_visit(node):
-    return 1 + sum(len(here.next_functions) for here in nodes_of(node))
-
-
-def by_name_along_all_paths(node):
-    names = set()
-
-    def walk(here):
-        names.add(type(here).__name__)
-        for parent, _ in here.next_functions:
-            if parent is not None:
-                walk(parent)
-
-    walk(node)
-    return len(names)
-
-
-def edges(node):
-    return sum(parent is not None for here in nodes_of(node) for parent, _ in here.next_functions)
-
-
-def the_ends_alone(node):
-    return sum(not here.next_functions for here in nodes_of(node))
-
-
-def the_ends_along_all_paths(node):
-    ends = set()
-
-    def walk(here):
-        if not here.next_functions:
-            ends.add(here)
-        for parent, _ in here.next_functions:
-            if parent is not None:
-                walk(parent)
-
-    walk(node)
-    return len(ends)
 
 
 def longest_path(node):
@@ -228,14 +145,6 @@ def with_a_set_for_each_call(node):
             if parent is not None:
                 with_a_set_for_each_call(parent)
     return len(seen)
-
-
-def one_too_many(node):
-    return count(node) + 1
-
-
-def without_itself(node):
-    return count(node) - 1
 
 
 # 5.3
@@ -524,75 +433,26 @@ def when_all_is_there(root):
     return found
 
 
-def together(waiting, parent, part):
-    return waiting.get(parent, 0.0) + part
+def each_node_once(root):
+    waiting, found = {root: engine.tensor(1.0)}, {}
+    while waiting:
+        node = min(waiting, key=lambda node: node.time)
+        arriving = waiting.pop(node)
+        if hasattr(node, "variable"):
+            found[node.variable] = found.get(node.variable, 0.0) + arriving
+            continue
+        for parent, part in edges_of(node, arriving):
+            waiting[parent] = waiting.get(parent, 0.0) + part
+    return found
 
 
-def in_turn(
-    choose: Callable,
-    put: Callable = together,
-    *,
-    begin=1.0,
-    ask=None,
-    keep: Callable = together,
-    give=lambda found, waiting: found,
-) -> Callable:
-    """`each_node_once`, which takes the nodes in another order, or lets what arrives wait in another manner."""
-    ask = ask or edges_of
-
-    def each_node_once(root):
-        waiting, found = {root: engine.tensor(begin)}, {}
-        while waiting:
-            node = choose(waiting)
-            arriving = waiting.pop(node)
-            if hasattr(node, "variable"):
-                found[node.variable] = keep(found, node.variable, arriving)
-                continue
-            for parent, part in ask(node, arriving):
-                waiting[parent] = put(waiting, parent, part)
-        return give(found, waiting)
-
-    return each_node_once
+NEWEST, AT_A_LEAF = "min(waiting, key=lambda node: node.time)", "found.get(node.variable, 0.0) + arriving"
+PARTS = "edges_of(node, arriving)"
 
 
-def newest(waiting):
-    return min(waiting, key=lambda node: node.time)
-
-
-def oldest(waiting):
-    return max(waiting, key=lambda node: node.time)
-
-
-def first_come(waiting):
-    return next(iter(waiting))
-
-
-def last_come(waiting):
-    return list(waiting)[-1]
-
-
-def put_alone(waiting, parent, part):
-    return part
-
-
-def put_first(waiting, parent, part):
-    return waiting.get(parent, part)
-
-
-def put_into(waiting, parent, part):
-    if parent not in waiting:
-        return part
-    waiting[parent] += part
-    return waiting[parent]
-
-
-def asked_with_one(node, arriving):
-    return edges_of(node, engine.tensor(1.0))
-
-
-def asked_without_a_tuple(node, arriving):
-    pairs = zip(node.next_functions, node(arriving), strict=False)
-    return [(to, part) for (to, _), part in pairs if to is not None]
+def waits(put):
+    """Let what arrives at a node wait in another manner."""
+    return changed(each_node_once, "waiting.get(parent, 0.0) + part", put)
 
 
 def asked_with_none(node, arriving):
@@ -622,19 +482,8 @@ def only_the_first_visit(root):
     return found
 
 
-def asked_at_the_end(found, leaf, arriving):
-    leaf.grad = arriving if leaf.grad is None else leaf.grad + arriving  # as AccumulateGrad does
-    return arriving
-
-
 def ones_everywhere(root):
     return {node.variable: engine.tensor(1.0) for node in ends_of(root)}
-
-
-def until_the_first_leaf(root):
-    found = in_turn(newest)(root)
-    first = next(iter(found))
-    return {first: found[first]}
 
 
 def never_taken_out(root):
@@ -716,28 +565,45 @@ EXERCISES = (
         hidden=count_more,
         wrong=(
             (each_path, "You count a node once for each path that leads to it. Remember the nodes that you have seen."),
-            (without_the_ends, "The ends of the paths, AccumulateGrad, are nodes too."),
-            (without_itself, "The node that you begin with counts too."),
-            (with_none, "For an input that takes no notes, next_functions has None. You counted it as a node."),
             (
-                none_asked,
+                changed(counting, "seen.add(here)", "here.next_functions and seen.add(here)"),
+                "The ends of the paths, AccumulateGrad, are nodes too.",
+            ),
+            (told("len(seen) - 1"), "The node that you begin with counts too."),
+            (
+                changed(
+                    counting, "here is not None and ", "", "here.next_functions", "getattr(here, 'next_functions', ())"
+                ),
+                "For an input that takes no notes, next_functions has None. You counted it as a node.",
+            ),
+            (
+                changed(counting, "here is not None and ", ""),
                 "For an input that takes no notes, next_functions has None, which points to nothing. Leave it out, as"
                 " `tree` does.",
             ),
             (
-                along_all_paths,
+                along_all_paths("seen.add(here)"),
                 "The numbers are right. But you still walk along every path, and there are too many of them: do not go"
                 " on from a node that you have seen.",
             ),
-            (by_name, THE_NAME),
-            (by_name_stopping, f"You stop at a node whose *name* you have seen. {THE_NAME}"),
-            (by_name_along_all_paths, f"You collect names, along every path. {THE_NAME}"),
-            (edges, "You counted the edges. A node to which two edges lead is still one node."),
-            (the_ends_alone, ENDS_ALONE),
-            (each_end, f"You count an end once for each path to it. {ENDS_ALONE}"),
-            (each_visit, "You count before you look whether you have seen the node (or None). Count only what is new."),
+            (told("len({type(here).__name__ for here in seen})"), THE_NAME),
             (
-                the_ends_along_all_paths,
+                changed(counting, "here not in", "type(here).__name__ not in", "add(here)", "add(type(here).__name__)"),
+                f"You stop at a node whose *name* you have seen. {THE_NAME}",
+            ),
+            (along_all_paths("seen.add(type(here).__name__)"), f"You collect names, along every path. {THE_NAME}"),
+            (
+                told("sum(parent is not None for here in seen for parent, _ in here.next_functions)"),
+                "You counted the edges. A node to which two edges lead is still one node.",
+            ),
+            (told("sum(not here.next_functions for here in seen)"), ENDS_ALONE),
+            (each_end, f"You count an end once for each path to it. {ENDS_ALONE}"),
+            (
+                told("1 + sum(len(here.next_functions) for here in seen)"),
+                "You count before you look whether you have seen the node (or None). Count only what is new.",
+            ),
+            (
+                along_all_paths("here.next_functions or seen.add(here)"),
                 "You walk along every path, and count where they end. The other nodes count too.",
             ),
             (longest_path, "That is how many nodes the longest path has. Those on the other paths count too."),
@@ -750,7 +616,7 @@ EXERCISES = (
                 one_step_as_a_set,
                 "You counted the node and its neighbours. Those point further back: go on to the ends.",
             ),
-            (one_too_many, "One too many: the node that you begin with is in your set already."),
+            (told("len(seen) + 1"), "One too many: the node that you begin with is in your set already."),
             (one_step, "You counted the node and those it points to. They point further back: go on to the ends."),
         ),
         properties=(
@@ -939,55 +805,71 @@ EXERCISES = (
                 "A node that you have seen is passed over, and with it what arrives there the second time. Let it wait "
                 "until everything is there.",
             ),
+            (waits("part"), "What arrives at a node takes the place of what waits there. Add where paths meet."),
+            (waits("waiting.get(parent, 1.0) * part"), MEET),
+            (changed(each_node_once, "min(", "max("), TOO_EARLY),
             (
-                in_turn(newest, put_alone),
-                "What arrives at a node takes the place of what waits there. Add where paths meet.",
+                changed(each_node_once, "min(", "max(", AT_A_LEAF, "arriving"),
+                f"{TOO_EARLY} And a leaf must not keep only what comes last.",
             ),
-            (in_turn(newest, lambda waiting, parent, part: waiting.get(parent, 1.0) * part), MEET),
-            (in_turn(oldest), TOO_EARLY),
-            (in_turn(oldest, keep=put_alone), f"{TOO_EARLY} And a leaf must not keep only what comes last."),
-            (in_turn(last_come, keep=put_alone), f"{TOO_EARLY} The one that was put in last need not be that."),
             (
-                in_turn(first_come, keep=put_alone),
+                changed(each_node_once, NEWEST, "list(waiting)[-1]", AT_A_LEAF, "arriving"),
+                f"{TOO_EARLY} The one that was put in last need not be that.",
+            ),
+            (
+                changed(each_node_once, NEWEST, "next(iter(waiting))", AT_A_LEAF, "arriving"),
                 "You take the node that has waited longest, and a leaf keeps what comes last. Which node gets nothing"
                 " more?",
             ),
-            (in_turn(newest, put_first), "Only what arrives first at a node is kept. Add where paths meet."),
-            (in_turn(newest, put_into), IN_PLACE),
+            (waits("waiting.get(parent, part)"), "Only what arrives first at a node is kept. Add where paths meet."),
+            (waits("waiting[parent].add_(part) if parent in waiting else part"), IN_PLACE),
             (
-                in_turn(newest, keep=asked_at_the_end),
+                changed(each_node_once, "continue", "node.variable.grad = arriving; continue"),
                 "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there.",
             ),
             (count, "That is how many visits it takes. Let each node wait with what has arrived there, and ask it."),
             (ones_everywhere, "1 arrives at the root alone. `waiting` has to know what arrives at each of the others."),
-            (until_the_first_leaf, "You return at the first leaf. Go on while anything waits."),
+            (
+                changed(each_node_once, "continue", "return found"),
+                "You return at the first leaf. Go on while anything waits.",
+            ),
             (
                 never_taken_out,
                 "The node stays in `waiting`, and is asked again and again. `waiting.pop(node)` takes it out.",
             ),
             (
-                in_turn(newest, ask=asked_with_one),
+                changed(each_node_once, PARTS, "edges_of(node, engine.tensor(1.0))"),
                 "Every node is asked what it passes on if 1 arrives. Ask it with what has arrived there.",
             ),
-            (in_turn(newest, begin=0.0), "You begin with 0, and 0 times anything is 0. At the root, 1 arrives."),
-            (in_turn(newest, ask=asked_without_a_tuple), A_TENSOR_ALONE),
             (
-                in_turn(newest, ask=asked_with_none),
+                changed(each_node_once, "engine.tensor(1.0)", "engine.tensor(0.0)"),
+                "You begin with 0, and 0 times anything is 0. At the root, 1 arrives.",
+            ),
+            (
+                changed(
+                    each_node_once,
+                    PARTS,
+                    "[(to, part) for (to, _), part in zip(node.next_functions, node(arriving)) if to is not None]",
+                ),
+                A_TENSOR_ALONE,
+            ),
+            (
+                changed(each_node_once, "edges_of", asked_with_none.__name__),
                 "For an input that takes no notes, next_functions has None, and nothing is passed on. Leave it out, "
                 "as `my_backward`"
                 " does.",
             ),
             (
-                in_turn(newest, give=lambda found, waiting: waiting),
+                changed(each_node_once, "return found", "return waiting"),
                 "You return the dict of those that wait, and at the end nobody does. What the leaves got belongs in a"
                 " dict of its own.",
             ),
             (
-                in_turn(newest, give=lambda found, waiting: {leaf.item(): part for leaf, part in found.items()}),
+                changed(each_node_once, "return found", "return {leaf.item(): part for leaf, part in found.items()}"),
                 "The keys are the leaves' numbers. Two leaves may hold the same number: the key is the tensor itself.",
             ),
             (
-                in_turn(first_come),
+                changed(each_node_once, NEWEST, "next(iter(waiting))"),
                 "You take the node that has waited longest. More may still come to it. Which node gets nothing more?",
             ),
             (

@@ -1,6 +1,5 @@
 """Lesson 11, an engine of one's own: trials, oracles, usual mistakes and hints of its steps and of the exercises."""
 
-import functools
 import sys
 from collections.abc import Iterator
 from itertools import count
@@ -10,6 +9,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import changed
 
 numbers = count()
 
@@ -549,32 +549,30 @@ def pass_more(backward):
     yield "", slopes, backward, root, [x, y]
 
 
-def everywhere(root):
+def newest_first(root):
     arrived = {root: 1.0}
-    while arrived:
-        v = max(arrived, key=lambda v: v.number)
-        g = arrived.pop(v)
-        v.grad = g if v.grad is None else v.grad + g
+    for v in by_number(root):
+        g = arrived.get(v, 0.0)
+        if not v.parents:
+            v.grad = g if v.grad is None else v.grad + g
         for parent, rule in zip(v.parents, v.rules, strict=True):
-            arrived[parent] = arrived.get(parent, 0.0) + rule(g)
+            part = rule(g)
+            arrived[parent] = arrived[parent] + part if parent in arrived else part
 
 
-def engine_pass(meet=lambda old, new: old + new, at_leaf=lambda old, new: new if old is None else old + new, begin=1.0,
-                pick=max):  # fmt: skip
-    """`backward`, with another way of adding, keeping, beginning, or choosing whose turn it is."""
+def meeting(how):
+    """Put something else where paths meet than the sum."""
+    return changed(newest_first, "arrived[parent] + part", how)
 
-    def backward(root):
-        arrived = {root: begin}
-        while arrived:
-            v = pick(arrived, key=lambda v: v.number)
-            g = arrived.pop(v)
-            if not v.parents:
-                v.grad = at_leaf(v.grad, g)
-            for parent, rule in zip(v.parents, v.rules, strict=True):
-                part = rule(g)
-                arrived[parent] = meet(arrived[parent], part) if parent in arrived else part
 
-    return backward
+def at_a_leaf(how):
+    """Put something else into the `.grad` of a leaf."""
+    return changed(newest_first, "g if v.grad is None else v.grad + g", how)
+
+
+def asking(how):
+    """Ask the rules otherwise."""
+    return changed(newest_first, "rule(g)", how)
 
 
 def path_by_path(root):
@@ -606,89 +604,6 @@ def with_seen(place):
             waiting += [(parent, rule(g)) for parent, rule in zip(v.parents, v.rules, strict=True)]
 
     return backward
-
-
-def rule_by_its_parent(root):
-    arrived = {root: 1.0}
-    while arrived:
-        v = max(arrived, key=lambda v: v.number)
-        g = arrived.pop(v)
-        if not v.parents:
-            v.grad = g if v.grad is None else v.grad + g
-        for parent in v.parents:
-            arrived[parent] = arrived.get(parent, 0.0) + v.rules[v.parents.index(parent)](g)
-
-
-def in_turns(root, order, begin=1.0, pairs=lambda v: zip(v.parents, v.rules, strict=True)):
-    """Pass back in a given order, which does not ask whether all has arrived."""
-    arrived = {root: begin}
-    for v in order:
-        g = arrived.get(v, 0.0)
-        if not v.parents:
-            v.grad = g if v.grad is None else v.grad + g
-        for parent, rule in pairs(v):
-            arrived[parent] = arrived.get(parent, 0.0) + rule(g)
-
-
-def from_its_value(root):
-    in_turns(root, by_number(root), begin=root.value)
-
-
-def one_rule(root):
-    in_turns(root, by_number(root), pairs=lambda v: [(parent, v.rules[0]) for parent in v.parents])
-
-
-def first_come(root):
-    in_turns(root, as_met(root))
-
-
-def by_a_dict(root):
-    in_turns(root, by_number(root), pairs=lambda v: dict(zip(v.parents, v.rules, strict=True)).items())
-
-
-def in_one_array(root):
-    engine_pass(meet=in_place, begin=np.ones(()))(root)
-
-
-def never_passed(root):
-    in_turns(
-        root,
-        by_number(root),
-        pairs=lambda v: [(p, functools.partial(of_one, r)) for p, r in zip(v.parents, v.rules, strict=True)],
-    )
-
-
-def of_one(rule, _):
-    return rule(1.0)
-
-
-def times_g_again(root):
-    in_turns(
-        root,
-        by_number(root),
-        pairs=lambda v: [(p, functools.partial(squared, r)) for p, r in zip(v.parents, v.rules, strict=True)],
-    )
-
-
-def squared(rule, g):
-    return g * rule(g)
-
-
-def asking_twice(root):
-    in_turns(
-        root,
-        by_number(root),
-        pairs=lambda v: ((p, r) for p, r in zip(v.parents, v.rules, strict=True) if r(0) is not None),
-    )
-
-
-def all_but_the_root(root):
-    if root.parents:
-        engine_pass()(root)
-
-
-def add_nothing_yet(old, new):
-    return old + new  # TypeError: None + a number
 
 
 # 11.5
@@ -1226,65 +1141,63 @@ EXERCISES = (
     Exercise(
         key="11.4",
         points=3,
-        answer=engine_pass(),
+        answer=newest_first,
         trial=pass_trial,
         hidden=pass_more,
         wrong=(
+            (meeting("(arrived[parent] + part) / 2"), "Where paths meet you take the mean. The parts are added."),
             (
-                engine_pass(meet=lambda old, new: (old + new) / 2),
-                "Where paths meet you take the mean. The parts are added.",
-            ),
-            (
-                lambda root: in_turns(
-                    root, by_number(root), pairs=lambda v: zip(v.parents[:1], v.rules[:1], strict=True)
-                ),
+                changed(newest_first, "zip(v.parents, v.rules,", "zip(v.parents[:1], v.rules[:1],"),
                 "Only the first parent gets something. Each rule has a parent of its own.",
             ),
+            (meeting("part"), "Where paths meet, the later part takes the place of the earlier one. Add."),
+            (meeting("arrived[parent] * part"), "You multiply where paths meet. There, slopes are added."),
+            (at_a_leaf("v.grad + g"), "`.grad` is None in the beginning, and nothing can be added to None."),
             (
-                engine_pass(meet=lambda old, new: new),
-                "Where paths meet, the later part takes the place of the earlier one. Add.",
-            ),
-            (engine_pass(meet=lambda old, new: old * new), "You multiply where paths meet. There, slopes are added."),
-            (
-                engine_pass(at_leaf=add_nothing_yet),
-                "`.grad` is None in the beginning, and nothing can be added to None.",
-            ),
-            (
-                engine_pass(meet=in_place),
+                meeting("in_place(arrived[parent], part)"),
                 "`+=` writes into an array that somebody else may hold: `x + y` hands one to both. Make a new one.",
             ),
             (
-                engine_pass(at_leaf=lambda old, new: new if old is None else in_place(old, new)),
+                at_a_leaf("g if v.grad is None else in_place(v.grad, g)"),
                 "`v.grad += g` writes into an array that another leaf may hold as well. Make a new one: `v.grad = ...`",
             ),
             (
-                engine_pass(at_leaf=lambda old, new: old + new if old else new),
+                at_a_leaf("v.grad + g if v.grad else g"),
                 "`if v.grad` asks an array whether it is true. Ask for what you mean: `if v.grad is None`.",
             ),
             (
-                rule_by_its_parent,
+                asking("v.rules[v.parents.index(parent)](g)"),
                 "In `b - b` one parent stands twice, and `index` finds the first each time. Let `zip` pair them up.",
             ),
             (
-                engine_pass(at_leaf=lambda old, new: new if old is None else old * new),
+                at_a_leaf("g if v.grad is None else v.grad * g"),
                 "A second pass multiplies what is in `.grad`. What arrives is added to it.",
             ),
             (
-                never_passed,
+                asking("rule(1.0)"),
                 "You ask each rule about 1. Ask it about `g`, all that arrived: along a path slopes are multiplied.",
             ),
             (
-                times_g_again,
+                asking("g * rule(g)"),
                 "You multiply by `g` what the rule gives. The rule has done so already: pass it on as it is.",
             ),
-            (all_but_the_root, "The root may be a leaf itself: then the 1 that it begins with goes into its `.grad`."),
+            (
+                changed(newest_first, "if not v.parents:", "if not v.parents and v is not root:"),
+                "The root may be a leaf itself: then the 1 that it begins with goes into its `.grad`.",
+            ),
             (with_seen(-1), "A Var's turn comes when it is first met, and what comes later is dropped: newest first."),
             (
                 with_seen(0),
                 "A Var has its turn as soon as something arrives; what arrives later is dropped. Newest first.",
             ),
             (
-                engine_pass(pick=lambda arrived, key: next(iter(arrived))),
+                changed(
+                    newest_first,
+                    "for v in by_number(root):",
+                    "while arrived:",
+                    "g = arrived.get(v, 0.0)",
+                    "v = next(iter(arrived)); g = arrived.pop(v)",
+                ),
                 "You take Vars in the order in which something arrives. More may still be on its way: newest first.",
             ),
         ),
@@ -1295,45 +1208,51 @@ EXERCISES = (
                 "Nothing has come into `.grad`. That is where what arrives at a leaf has to go; nothing is returned.",
             ),
             Property(
-                engine_pass(begin=0.0),
+                changed(newest_first, "{root: 1.0}", "{root: 0.0}"),
                 at("a * b with", lambda did: did.result[0] is None or any(did.result)),
                 "Every slope is 0: either you begin with 0 at the root and not with 1, or the leaves have their turn "
                 "before anything has arrived.",
             ),
             Property(
-                from_its_value,
+                changed(newest_first, "{root: 1.0}", "{root: root.value}"),
                 at("a * b with", lambda did: did.result != [18, 12]),
                 "You begin with the root's value, not with its slope. How far does the root move if it moves by 1?",
             ),
             Property(
-                one_rule,
+                asking("v.rules[0](g)"),
                 at("a * b with", lambda did: did.result not in ([3, 3], [2, 2])),
                 "Both parents get the same. Each has a rule of its own: `zip(v.parents, v.rules)` pairs them up.",
             ),
             Property(
-                first_come,
+                changed(newest_first, "by_number", "as_met"),
                 at("a * b + a with", lambda did: did.result[0] != 1 or did.result[1] is None),
                 "a has had its turn when only 1 had arrived, and what comes later along a * b is lost: newest first.",
             ),
             Property(
-                in_one_array,
+                changed(
+                    newest_first,
+                    "{root: 1.0}",
+                    "{root: np.ones(())}",
+                    "arrived[parent] + part",
+                    "in_place(arrived[parent], part)",
+                ),
                 at("a * b + a with", lambda did: did.result[1] != 8),
                 "`+=` has written into an array that another Var holds, too: what goes to b is no longer its own. Make "
                 "a new one: `... = ... + ...`",
             ),
             Property(
-                by_a_dict,
+                changed(newest_first, "zip(v.parents, v.rules, strict=True)", "dict(zip(v.parents, v.rules)).items()"),
                 at("a * a * a, then", lambda did: did.result != [100]),
                 "In `a * a` the parent a stands twice, with a rule each time, and only one of the two was asked. "
                 "(A dict keeps one entry for each key.)",
             ),
             Property(
-                engine_pass(at_leaf=lambda old, new: new),
+                at_a_leaf("g"),
                 at("a * a * a, then", lambda did: did.result != [75]),
                 "A second pass overwrites `.grad`. What arrives at a leaf is added to what is there.",
             ),
             Property(
-                everywhere,
+                changed(newest_first, "if not v.parents:", "if True:"),
                 at("have a .grad afterwards", lambda did: not {*did.result} - {"a", "b"}),
                 "Only leaves keep a `.grad`: a Var that was computed passes on what arrives, and keeps nothing.",
             ),
@@ -1343,7 +1262,7 @@ EXERCISES = (
                 "You go along every path, and ask a rule more than once. A Var has one turn, with all that arrives.",
             ),
             Property(
-                asking_twice,
+                changed(newest_first, "part = rule(g)", "rule(0); part = rule(g)"),
                 at("how often you called", lambda did: not did.expected < did.result <= 2 * did.expected),
                 "You call a rule again for what it has told you already. Keep what it gives under a name.",
             ),

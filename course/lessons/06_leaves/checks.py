@@ -7,6 +7,7 @@ from typing import Any
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import changed
 from course.judging.sources import calls
 
 # 6.2
@@ -86,11 +87,6 @@ def slopes_more(slopes: Callable) -> Iterator[tuple]:
     yield "", through, slopes, 1.5, [engine.exp]
 
 
-def the_knob_for_each(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    kept(x, functions)
-    return [x.grad for _ in functions]
-
-
 def kept(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     results = []
     for function in functions:
@@ -101,19 +97,8 @@ def kept(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return [result.grad for result in results]
 
 
-def each_result(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    return [x := function(x) for function in functions]
-
-
 def not_kept(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return [None for _ in functions]
-
-
-def what_went_in(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    results = [x]
-    for function in functions:
-        results.append(function(results[-1]))
-    return list(engine.autograd.grad(results[-1], results[:-1]))
 
 
 def each_alone(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
@@ -142,13 +127,6 @@ def swapped(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return list(engine.autograd.grad(results, start))
 
 
-def at_x_too(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    results = [x]
-    for function in functions:
-        results.append(function(results[-1]))
-    return list(engine.autograd.grad(results[-1], results))
-
-
 def each_by_x(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     start, slopes = x, []
     for function in functions:
@@ -157,24 +135,9 @@ def each_by_x(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return slopes
 
 
-def last_to_first(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    results = [x := function(x) for function in functions[::-1]]
-    return list(engine.autograd.grad(x.sum(), results))
-
-
 def results_of_the_last(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     results = [x := function(x) for function in functions]
     return list(engine.autograd.grad(results, x))
-
-
-def gone_back_each_time(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    results = []
-    for function in functions:
-        x = function(x)
-        x.retain_grad()
-        x.sum().backward()
-        results.append(x)
-    return [result.grad for result in results]
 
 
 def never_chained(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
@@ -189,23 +152,6 @@ def from_x_each_time(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
 def nothing_but_the_last(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     """Give each function x, or cut its result off: no path leads back from the last one."""
     return [None for _ in functions[1:]] + [engine.tensor(1.0)]
-
-
-def all_of_them_back(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    results = []
-    for function in functions:
-        x = function(x)
-        x.retain_grad()
-        results.append(x)
-        x.sum().backward(retain_graph=True)
-    return [result.grad for result in results]
-
-
-def the_knob_alone(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    start = x
-    for function in functions:
-        x = function(x)
-    return [engine.autograd.grad(x, start)[0]]
 
 
 # 6.4
@@ -574,7 +520,7 @@ EXERCISES = (
                 "`backward()`.",
             ),
             (
-                what_went_in,
+                changed(kept, "results = []", "results = [x]", "in results]", "in results[:-1]]"),
                 "Those are the slopes with respect to what *went into* each function, and not what came out of it.",
             ),
             (
@@ -589,7 +535,16 @@ EXERCISES = (
                 "argument may be a list.",
             ),
             (swapped, "The two are swapped: first what moves, which is the last result, and then what it moves with."),
-            (the_knob_alone, "That is the slope with respect to x. There should be one slope for each function."),
+            (
+                changed(
+                    kept,
+                    "results = []",
+                    "start, results = x, []",
+                    "[result.grad for result in results]",
+                    "[start.grad]",
+                ),
+                "That is the slope with respect to x. There should be one slope for each function.",
+            ),
             (
                 lambda x, functions: kept(x, functions)[:-1],
                 "One slope is missing: the last result moves as far as itself, so the last slope is 1.",
@@ -604,10 +559,13 @@ EXERCISES = (
                 "each function.",
             ),
             (
-                the_knob_for_each,
+                changed(kept, "results = []", "start, results = x, []", "result.grad", "start.grad"),
                 "That is the slope with respect to x, once for each function. Each *result* has a slope of its own.",
             ),
-            (at_x_too, "There is one slope too many: that with respect to x itself. Begin with what the first gives."),
+            (
+                changed(kept, "results = []", "results = [x]"),
+                "There is one slope too many: that with respect to x itself. Begin with what the first gives.",
+            ),
             (
                 each_by_x,
                 "Those say how each result moves when *x* moves. The other half of the path is asked for: how the last "
@@ -617,12 +575,15 @@ EXERCISES = (
                 never_chained,
                 "Each function has been given x. Only the first one gets it; the next gets what came out of the first.",
             ),
-            (last_to_first, "The functions run in the opposite order. x goes into the first of the list."),
+            (
+                changed(kept, "in functions:", "in functions[::-1]:", "x.backward()", "x.sum().backward()"),
+                "The functions run in the opposite order. x goes into the first of the list.",
+            ),
             (
                 results_of_the_last,
                 "What moves and what it moves with are swapped: first the last result, then the list of all results.",
             ),
-            (each_result, "Those are the results themselves, and not slopes."),
+            (changed(kept, "result.grad", "result"), "Those are the results themselves, and not slopes."),
             (
                 from_x_each_time,
                 "The last result does not come from the others: they have no part in it. Only the first function gets "
@@ -634,7 +595,7 @@ EXERCISES = (
                 "before it (and not `x`), and without a `detach()` in between?",
             ),
             (
-                all_of_them_back,
+                changed(kept, "    x.backward()", "", "append(x)", "append(x); x.sum().backward(retain_graph=True)"),
                 "`backward()` was called from each result, and the slopes were added up. Only the last one moves here: "
                 "go back once, from there.",
             ),
@@ -649,7 +610,7 @@ EXERCISES = (
         ),
         properties=(
             Property(
-                gone_back_each_time,
+                changed(kept, "    x.backward()", "", "append(x)", "append(x); x.sum().backward()"),
                 lambda did: did.error != "RuntimeError",
                 "The backward pass failed. Do you go back more than once? Once will do, from the last result.",
             ),

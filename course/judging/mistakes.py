@@ -21,7 +21,8 @@ def changed(right: Callable, *parts: str) -> Callable:
             raise ValueError(f"{old!r} stands {source.count(old)} times in {right.__name__}")
         source = source.replace(old, new)
     names: dict[str, Any] = {}
-    exec(compile(source, code.co_filename, "exec"), right.__globals__, names)
+    above = "\n" * (code.co_firstlineno - 1)  # so that a traceback leads to the line of the right one
+    exec(compile(above + source, code.co_filename, "exec"), right.__globals__, names)
     return names[right.__name__]
 
 

@@ -28,6 +28,13 @@ def test_the_changed_function_sees_the_names_of_its_module(monkeypatch):
     assert wrong(3) == 30
 
 
+def test_an_error_leads_to_the_line_in_the_right_answer():
+    with pytest.raises(NameError) as caught:
+        changed(line, "BY", "nothing")(3)
+    assert caught.traceback[-1].path.samefile(__file__)
+    assert caught.traceback[-1].lineno == line.__code__.co_firstlineno  # counted from 0: the line below `def`
+
+
 @pytest.mark.parametrize(("old", "times"), [("z", 0), ("y", 2)])
 def test_a_part_that_does_not_stand_there_once_is_refused(old, times):
     with pytest.raises(ValueError, match=f"'{old}' stands {times} times in line"):

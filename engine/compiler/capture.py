@@ -19,7 +19,7 @@ from ..arrays.dispatch import modules
 from ..arrays.running import running, writers
 from ..arrays.selection import selected
 from ..ops.creation import observed
-from .steps import GraphBreak, NumberWritten, Ref, device_type_of, leaves, origin
+from .steps import GraphBreak, Ref, device_type_of, leaves, origin
 
 
 class Traced:
@@ -47,8 +47,6 @@ class Traced:
         return self.tape.emit("getitem", "getitem", operator.getitem, (self, constant_masks(key)))
 
     def __setitem__(self, key, value):
-        if self.value.ndim == 0 and isinstance(self.value, np.generic):
-            raise (NumberWritten if self.number in self.tape.entered else GraphBreak)("a number is written in place")
         self.tape.emit("setitem", "setitem", operator.setitem, (self, key, value), writes=self)
 
     def __bool__(self):
@@ -239,7 +237,8 @@ def serve(kind, find, special):
         "", find, asarray=asarray, strided=strided, blank=blank, getitem=getitem, apart=lambda x: x,
         linalg=captured_functions("linalg.", lambda: find().linalg), special=captured_functions("special.", special),
         samples=lambda x: type(x)(x.tape, x.value, x.number, x.base, checked=True),  # of which a check may ask
-        is_number=lambda x: isinstance(x.value, np.generic), beside=lambda x: modules[type(x)],
+        is_number=lambda x: isinstance(x.value, np.generic),
+        in_memory=lambda x: x.tape.emit("function", "asarray", np.asarray, (x,)), beside=lambda x: modules[type(x)],
     )  # fmt: skip
     writers[kind] = call_function
     observed[kind] = lambda tensor, x: x.tape.tensors_made.append(ref(tensor))

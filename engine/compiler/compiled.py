@@ -11,10 +11,12 @@ from ..core.graph import mode
 from ..core.tensor import Tensor
 from . import machine
 from .entry import Entry
+from .results import numbers_to_memory
 from .sizes import SMALL_SHARES, varying
 from .steps import GraphBreak
 
 OWN_SIZES = 3  # sizes for which a function has captures of their own, if those have loops: one for many sizes has none
+MANY = f"A capture for many sizes has none; the first {OWN_SIZES} sizes have captures of their own, with loops."
 LIMIT = 8  # captures of one function, as in PyTorch; what needs more runs eagerly
 every: WeakSet = WeakSet()  # all compiled functions that are alive
 
@@ -34,6 +36,7 @@ class Compiled:
         """Forget all captures."""
         self.entries: list = []
         self.specialized = ""  # why every size has a capture of its own
+        self.in_memory = False  # whether numbers among the arguments need memory, which is viewed or written
         self.failures = 0  # captures that got no guards: nothing says for which calls they would hold
 
     def __deepcopy__(self, memo):  # it is a function
@@ -47,6 +50,8 @@ class Compiled:
             return self.function(*args, **kwargs)
         be_quiet()
         leaves, structure = flattened(args, kwargs)
+        if self.in_memory:
+            numbers_to_memory(leaves)
         for entry in self.entries:
             if entry.structure == structure and entry.guards.matches(leaves):
                 return entry.run(leaves, args, kwargs)
@@ -129,7 +134,7 @@ class Explanation:
         self.out_guards = [] if entry.guards is None else entry.guards.readable()
         self.code = entry.code
         self.loops = self.code.count("\ndef loop")  # nests that machine code is made of
-        self.loops_missing = machine.why_not() if entry.compiled.looped else ""
+        self.loops_missing = (machine.why_not() or (self.dynamic_sizes and MANY) or "") if entry.compiled.looped else ""
 
     def __repr__(self):
         lines = [f"Graph Count: {self.graph_count}", f"Graph Break Count: {self.graph_break_count}"]

@@ -28,7 +28,7 @@ from .generate import generate
 from .guards import Guards
 from .kernels import FORMULAS
 from .plan import Stage, refs
-from .results import containers, result, viewed
+from .results import all_leaves, containers, numbers_to_memory, viewed
 from .sizes import Generalized, Sizes
 from .steps import GraphBreak, NumberWritten, Ref
 from .tape import Reading, Tape, capture_lock, overlap
@@ -59,7 +59,8 @@ class Entry:
                     why = "it changes what it reads: a variable, an attribute or a container outside"
                     raise GraphBreak(f"{why} ({self.guards.failing(leaves)})", " ")
             except GraphBreak as why:
-                if isinstance(why, NumberWritten) and self.numbers_to_memory():
+                if isinstance(why, NumberWritten) and numbers_to_memory(self.guards.tensors):
+                    compiled.in_memory = True
                     continue
                 self.broken = why.with_traceback(None)
             except Exception as why:  # an operation that Traced arrays do not know, or the user's error: eager tells
@@ -74,10 +75,6 @@ class Entry:
                 self.guards.finish()
         if self.guards is not None:
             self.guards.forget()
-
-    def numbers_to_memory(self):
-        """Give all inputs that are NumPy numbers memory, which can be written in place: what they are now."""
-        return [t.shared() for t in self.guards.tensors if isinstance(t.array, np.generic)]
 
     # ---- capture
 
@@ -102,6 +99,8 @@ class Entry:
             inputs = {w: n for (k, w), n in zip(self.guards.places, tape.entered) if k == "argument"}
             stage = Generalized([stage, *(other for other, _ in others)], self.sizes, inputs).stage
         self.note_effects(tape, stage)
+        self.fixed = [where if kind == "fixed" else None for kind, where in self.guards.places]
+        self.varying = [(i, *place) for i, place in enumerate(self.guards.places) if place[0] != "fixed"]
         self.captured = with_twins(stage)
         self.plan = planned(stage, self.fused, Host=copies.Nest if self.looped else None)
         self.forward, self.backward, self.code = generate(self.plan, stage.steps, self.names)
@@ -178,7 +177,7 @@ class Entry:
         """(what each leaf of the result is, the new Tensors among them, all Tensors that may stay alive).
 
         A leaf is ("value", v), ("input", place), ("grad", place), ("new", place), ("view", what it is a view of, the
-        views that lead there, their creation_meta) or ("detached", what it is detached from).
+        views that lead there, their creation_meta), ("detached", what it is detached from), ("same", place of a leaf).
         """
         index = {id(t): i for i, (t, _) in enumerate(tape.inputs.values())}
         grads = {id(s.__dict__["_grad"]): i for i, s in enumerate(stand_ins) if s.__dict__.get("_grad") is not None}
@@ -202,13 +201,18 @@ class Entry:
             new[id(t)] = t
             return "new", list(new).index(id(t))
 
-        outs = []
-        for leaf in leaves:
+        outs: list = []
+        places: dict = {}
+        for place, leaf in enumerate(leaves):
             if isinstance(leaf, Traced):
                 raise GraphBreak("it returns the array of a tensor", " ")
             if not (isinstance(leaf, Tensor) or type(leaf) in FIXED or id(leaf) in self.guards.seen):
                 raise GraphBreak(f"it returns an object that it makes, of the type {type(leaf).__name__}", " ")
-            outs.append(found(leaf) if isinstance(leaf, Tensor) else ("value", leaf))
+            if isinstance(leaf, Tensor):
+                first = places.setdefault(id(leaf), place)
+                outs.append(found(leaf) if first == place else ("same", first))
+            else:
+                outs.append(("value", leaf))
         found = None  # it refers to itself
         known = [*leaves, *(t._base for t in tensors), *(s.__dict__.get("_grad") for s in stand_ins)]
         return outs, list(new.values()), known
@@ -285,9 +289,9 @@ class Entry:
     def run(self, leaves, args, kwargs):
         if self.plan is None:
             return self.compiled.function(*args, **kwargs)
-        tensors = []
-        for kind, where in self.guards.places:
-            tensors.append(leaves[where] if kind == "argument" else where if kind == "fixed" else tensors[where]._grad)
+        tensors = self.fixed.copy()
+        for i, kind, where in self.varying:
+            tensors[i] = leaves[where] if kind == "argument" else tensors[where]._grad
         arrays = [t.array for t in tensors]
         before = [(arrays[i], arrays[i].copy("K")) for i in self.copied] if self.copied else ()
         marks = [g.mark() for g in self.generators] if self.generators else ()
@@ -330,7 +334,7 @@ class Entry:
             rebase_history(tensors[i], new[place].node)
         if self.alone:
             return new[0]
-        return tree.unflatten(self.out_structure, [result(out, tensors, new) for out in self.outs])
+        return tree.unflatten(self.out_structure, all_leaves(self.outs, tensors, new))
 
     def rewind(self, marks):
         """Let the random streams go on from where they were."""

@@ -1,6 +1,8 @@
-"""What a call gives back: results that are made anew, views of inputs, the lists and dicts around them."""
+"""What a call takes and gives back: results that are made anew, views of inputs, the lists and dicts around them."""
 
 from contextlib import nullcontext
+
+import numpy as np
 
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
@@ -16,6 +18,20 @@ def containers(part):
     if isinstance(part, (tuple, list, dict)):
         for below in part.values() if isinstance(part, dict) else part:
             yield from containers(below)
+
+
+def numbers_to_memory(leaves):
+    """Give all tensors that are NumPy numbers memory, which can be viewed and written: what they are now."""
+    numbers = [t for t in leaves if isinstance(t, Tensor) and isinstance(t.array, np.generic)]
+    return [t.shared() for t in numbers]
+
+
+def all_leaves(outs, tensors, new):
+    """The leaves of the result."""
+    found: list = []
+    for out in outs:
+        found.append(found[out[1]] if out[0] == "same" else result(out, tensors, new))
+    return found
 
 
 def result(out, tensors, new):

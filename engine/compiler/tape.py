@@ -209,18 +209,22 @@ class Tape:
         """Do something, and write it down."""
         if running.recorder is not self:
             raise GraphBreak("an array of a capture that has ended is used: a tensor was kept from the captured call")
-        options = options or {}
-        values, named = map_parts(self.value, args), {k: map_parts(self.value, v) for k, v in options.items()}
+        values = map_parts(self.value, args)
+        named = {k: map_parts(self.value, v) for k, v in options.items()} if options else {}
         if writes is not None:
             if not isinstance(writes, Traced) or writes.owner in self.frozen:
                 raise GraphBreak("what is no array of the capture is written in place")
+            if isinstance(writes.value, np.generic):  # which has no memory
+                raise (NumberWritten if writes.number in self.entered else GraphBreak)("a number is written in place")
             if writes.owner in self.entered and writes.owner not in self.written:
                 held = memory.storage(self.at(self.entered[writes.owner])[1].__dict__["array"].value)
                 self.written[writes.owner] = held, held.copy("K")
-        written = map_parts(self.as_constant, args), {k: map_parts(self.as_constant, v) for k, v in options.items()}
+        written = map_parts(self.as_constant, args)
+        noted = {k: map_parts(self.as_constant, v) for k, v in options.items()} if options else {}
         out = function(*values, **named)
-        step = self.step(kind, name, function, *written, None if writes is None else Ref(writes.number), origin())
-        operands = [*all_traced((args, [*options.values()]))] if dispatch.device_names else ()
+        changed = None if writes is None else Ref(writes.number)
+        step = self.step(kind, name, function, written, noted, changed, origin())
+        operands = [*all_traced((args, [*options.values()] if options else []))] if dispatch.device_names else ()
         if operands:
             step.where = next((a.where for a in operands if a.where), "")
         if writes is not None:

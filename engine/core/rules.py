@@ -37,7 +37,7 @@ def view(name, forward, rule, backward=None, copied=None, linear=None):
         if not isinstance(input, Tensor):
             return forward(input, *args)
         x = input.array
-        if isinstance(x, np.generic):
+        if type(x) is not np.ndarray:
             x = input.shared()
         out = forward(x, *args)
         p = input.node

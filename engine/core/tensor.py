@@ -9,7 +9,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..arrays.dispatch import number_types
+from ..arrays.dispatch import batches, modules, number_types
 from ..arrays.size import Size
 from . import graph, versions
 from .graph import AccumulateGrad, mode
@@ -60,7 +60,11 @@ class Tensor:
         x = self.array
         if isinstance(x, np.generic):
             self.array = np.asarray(x)
-            versions.becomes(x, self.array)
+        elif type(x) in batches and modules[type(x)].is_number(x):
+            self.array = modules[type(x)].in_memory(x)
+        else:
+            return x
+        versions.becomes(x, self.array)
         return self.array
 
     @property

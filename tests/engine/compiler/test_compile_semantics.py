@@ -316,6 +316,37 @@ def test_a_view_of_an_input_is_a_view():
         assert engine.equal(row, engine.zeros(3)) and x.sum() == 0 and x._version == 1
 
 
+NUMBERS_VIEWED = {  # what is done with a number, which is given memory then
+    "a view of it": lambda x: x.reshape(1),
+    "views and what is computed": lambda x: (x[None] * 2, x.view(1, 1)),
+    "views of a result": lambda x: (y := x * 2, y.detach(), y.unsqueeze(0)),
+    "a view is written": lambda x: (y := x * 2, y.reshape(1).add_(1)),
+    "a result is filled": lambda x: (x * float("nan") + x).zero_(),
+    "it is filled": lambda x: (x.fill_(3), x * 2),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS_VIEWED)
+def test_a_view_of_a_number_is_a_view(name):
+    f, found = NUMBERS_VIEWED[name], []
+    compiled = captured(f)
+    for function in (f, f, compiled, compiled):
+        x = numbers(3).sum()
+        out = function(x)
+        outs = [x, *(out if isinstance(out, tuple) else (out,))]
+        first = [o.item() for o in outs]
+        outs[-1].add_(5)
+        found.append((first, [o.item() for o in outs], [(o.shape, o._is_view()) for o in outs]))
+    assert found[0] == found[1] == found[2] == found[3] and len(compiled.entries) == 1
+
+
+def test_what_is_returned_twice_is_one_tensor():
+    compiled = captured(lambda x: [base := x * 2, view := base[0], {"again": view}, view.contiguous(), base])
+    for seed in range(2):
+        base, view, again, same, also = compiled(numbers(2, 3, seed=seed))
+        assert again["again"] is view is same and base is also and view._base is base
+
+
 def test_gradients_go_through_a_view_of_an_input():
     x = numbers(2, 3, grad=True)
     v, s = captured(lambda x: (x.t(), x.sum()))(x)

@@ -33,10 +33,12 @@ class Copy(chains.Fused):
 
 def joined(steps, wanted, source, written):
     """The steps, with those that are nests as such."""
-    facts = Facts([*source.values()], written, wanted)
     steps = with_checks_first(steps, written)
+    after = after_copies(steps, source)
+    if not after and not any(s.function in TEXTS for s in steps):
+        return steps
+    facts = Facts([*source.values()], written, wanted)
     here, needed = {s.number: s for s in steps}, {n for s in steps for n in uses(s)} | facts.wanted
-    after = after_copies(steps, facts)
     taken: set = set()
     out: list = []
     for step in reversed(steps):  # what reads through others comes before those
@@ -69,12 +71,12 @@ def with_checks_first(steps, written):
     return [*(s for s in steps if s.number in first), *(s for s in steps if s.number not in first)]
 
 
-def after_copies(steps, facts):
+def after_copies(steps, source):
     """The numbers of the steps that copy a view, and of those that compute with what was copied."""
     found: set = set()
     for step in steps:
         copies = step.name in COPIES or (step.name == "reshape" and step.kind == "method")
-        x = facts.source[step.args[0].number] if copies and step.args and type(step.args[0]) is Ref else None
+        x = source[step.args[0].number] if copies and step.args and type(step.args[0]) is Ref else None
         if (x is not None and x.name in VIEWS and not x.flat) or not found.isdisjoint(uses(step)):
             found.add(step.number)
     return found

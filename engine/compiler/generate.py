@@ -316,6 +316,8 @@ def generate(plan, steps, input_names):
         space |= {MODULES[where]: backend.xp, f"{where}_draw": backend.random, **chains.SPACE}
     exec(compile(run, filename, "exec"), space)
     if writer.loops:
-        space |= {"in_rows": machine.in_rows, **{name: machine.compiled(text) for name, text in writer.loops.items()}}
+        machine.with_numba()
+        space |= {name: machine.Later(text, space, name) for name, text in writer.loops.items()}
+        space["in_rows"] = machine.in_rows
     space["forward"].harmless = writer.harmless["forward"]
     return space["forward"], space.get("backward"), code

@@ -217,13 +217,7 @@ class Guards(Conditions):
         check_known(value, name)
         if isinstance(value, Module):
             self.module(value, name)
-        elif isinstance(value, Optimizer):
-            path = f"{self.constant(value)}.param_groups"
-            self.add(f"len({path}) == {len(value.param_groups)}")
-            for i, group in enumerate(value.param_groups):
-                self.read(f"{path}[{i}]['params']", group["params"], f"{name}_{i}")
-            self.watched.append(value)
-        elif isinstance(value, (LRScheduler, random.Generator)):
+        elif isinstance(value, (Optimizer, LRScheduler, random.Generator)):
             self.watched.append(value)
         elif kind.__module__.startswith(f"{ENGINE}.compiler") and hasattr(value, "function"):
             self.read(None, value.function, name)
@@ -249,6 +243,11 @@ class Guards(Conditions):
     def options(self):
         """Add the conditions on what is read of optimizers, schedulers and generators; refuse what nobody can watch."""
         for value in self.watched:
+            if isinstance(value, Optimizer):  # only now: parameters have the names that modules give them
+                path = f"{self.constant(value)}.param_groups"
+                self.add(f"len({path}) == {len(value.param_groups)}")
+                for i, group in enumerate(value.param_groups):
+                    self.read(f"{path}[{i}]['params']", group["params"], f"{type(value).__name__}_{i}")
             for n in sorted(self.called.intersection(dir(value))):
                 if n in UNWATCHED:
                     raise GraphBreak(f"it asks for {n} of an object of the type {type(value).__name__}", " ")

@@ -34,9 +34,14 @@ def kind(dtype):
     return "bool_" if is_bool(dtype) else "float32" if dtype == SHORT else str(dtype)
 
 
+SIMPLE = re.compile(r"[«»\w.()‹›:+-]*?\w+(\[[\w, ]*\])?|‹[^›]*›|«\w+\(»[^«»]*«\)»")
+
+
 def bracketed(text):
     """An operand, in brackets if it is more than a name, a call or an element."""
-    simple = re.fullmatch(r"[«»\w.()‹›:+-]*?\w+(\[[\w, ]*\])?|‹[^›]*›|«\w+\(»[^«»]*«\)»", text)
+    if text.isidentifier():
+        return text
+    simple = SIMPLE.fullmatch(text)
     if simple and not text.startswith("-"):
         return text
     depth = 0
@@ -59,16 +64,23 @@ WORDS = {*"True False def for in if else return range min max not and or abs fir
 def canonical(text):
     """The text as it is compiled: with its own types, and the same for all nests that do the same."""
     text = re.sub(r"‹(\w+):([^›]*)›", r"\1(\2)", text).replace("«", "").replace("»", "")
-    names: dict = {}
-
-    def renamed(found):
-        name = found[0]
-        if name in WORDS or name in SPACE_NAMES:
-            return name
-        return names.setdefault(name, f"x{len(names)}")
-
-    body = re.sub(r"(?<![\w.])[A-Za-z_]\w*", renamed, text)
+    names = Numbered()
+    body = re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda found: names[found[0]], text)
     return re.sub(r"^def \w+", "def loop", body)
+
+
+class Numbered(dict):
+    """What a name is called: words as they are, other names x0, x1, ... one after the other."""
+
+    count = 0
+
+    def __missing__(self, name):
+        if name in WORDS or name in SPACE_NAMES:
+            self[name] = name
+        else:
+            self[name] = f"x{self.count}"
+            self.count += 1
+        return self[name]
 
 
 SPACE_NAMES = {*"float32 float64 int32 int64 bool_ sqrt empty larger smaller largest smallest".split(), *LONG_NAMES,

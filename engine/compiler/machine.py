@@ -14,6 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from ..arrays import threads
+from .progress import progress
 
 DTYPES = "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
 FUNCTIONS = "sqrt floor ceil trunc rint isnan isfinite copysign empty zeros inf nan"
@@ -75,6 +76,25 @@ def compiled(text):
             if loop is None:
                 loop = loops[text] = store.Loop(text, SPACE)
     return loop
+
+
+class Later:
+    """A loop that is made, in its own place, when it is first called: many a program never goes backward."""
+
+    def __init__(self, text, space, name):
+        self.text, self.space, self.name = text, space, name
+        if text not in loops:
+            progress.wanted(self)
+
+    def made(self):
+        progress.waiting.discard(self)
+        self.space[self.name] = loop = compiled(self.text)
+        return loop
+
+    def __call__(self, first, last, *args):
+        return self.made()(first, last, *args)
+
+    operations = property(lambda self: self.made().operations)
 
 
 def with_numba():

@@ -6,7 +6,7 @@ import numpy as np
 
 from .digits import digits_of
 from .loop_text import bracketed, canonical, is_bool, kind, literal, plain
-from .nests import EXTREMES, INDICES, SHORT, THREADED, operands_of
+from .nests import EXTREMES, INDICES, INT32, INT64, SHORT, THREADED, fits, operands_of
 from .passes import AT_ONCE, Passes
 from .plan import uses
 from .steps import Ref
@@ -80,9 +80,13 @@ class Text(Passes):
                 kinds.append(a.dtype)
         numbers = [a for a in operands_of(m) if type(a) in (int, float)]
         found = np.result_type(*kinds)
-        if found.kind in "iub" and any(type(a) is float for a in numbers):
+        if found.kind not in "iub" or (is_bool(found) and not numbers):
+            return found
+        if any(type(a) is float for a in numbers):
             return np.dtype("float64")
-        return np.dtype("int64") if is_bool(found) and numbers else found
+        # A number need not be one of the array's dtype, and short integers are computed with as if they were longer.
+        whole = INT64 if is_bool(found) else np.promote_types(found, INT32)
+        return whole if all(fits(a, whole) for a in numbers) else INT64
 
     def expression(self, m, at):
         pattern, _ = self.formula[m.number]
@@ -95,6 +99,8 @@ class Text(Passes):
             pattern = f"{{0}} if {{1}} else {literal(0.0, m.dtype)}"
         else:
             terms = [self.term(a, m, at, dtype) for a in operands_of(m)]
+            if m.name in ("logical_and", "logical_or") and not is_bool(dtype):
+                terms = [f"{bracketed(t)} != 0" for t in terms]
         if "1 /" in pattern:
             pattern = pattern.replace("1", literal(1.0, dtype))
         apart = "({}" in pattern and not pattern.startswith("{")
@@ -204,7 +210,7 @@ class Text(Passes):
     def body(self):
         """The lines of the function."""
         outer = self.extents[: self.cut]
-        totals = [m for m in self.real() if m.number in self.late and not self.digits[m.number]]
+        totals = [m for m in self.real if m.number in self.late and not self.digits[m.number]]
         for m in totals:
             self.result_names.setdefault(m.number, self.writer.fresh("total"))
             self.say(f"{self.result_names[m.number]} = ‹float64:0.0›")
@@ -231,7 +237,7 @@ class Text(Passes):
         start = self.depth
         for at in range(self.passes):
             self.ready_values(at)
-            sums = [m for m in self.real() if self.formula[m.number] is None and self.pass_of(m) == at]
+            sums = [m for m in self.real if self.formula[m.number] is None and self.pass_of(m) == at]
             stores = [n for n in self.stored if self.is_full(n) and self.stage[n] == at and n not in self.late]
             held = [n for n in self.scratch if n not in self.stored and self.stage[n] == at]
             if not (sums or stores or held):
@@ -279,8 +285,8 @@ class Text(Passes):
 
     def ready_values(self, at):
         """Compute what has one value a row, before a pass."""
-        self.count = Counter({m.number: 2 for m in self.real()})
-        for m in self.real():
+        self.count = Counter({m.number: 2 for m in self.real})
+        for m in self.real:
             n = m.number
             if self.is_full(n) or self.formula[m.number] is None or self.stage[n] != at:
                 continue

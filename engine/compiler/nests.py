@@ -42,10 +42,13 @@ FORMULAS = {
     **{name: (name + "({})", LONG) for name in LONG_NAMES},
 }  # fmt: skip
 OF_BOOLS = {"bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "invert", "logical_not"}
+ON_BOOLS = {"add": "bitwise_or", "maximum": "bitwise_or", "multiply": "bitwise_and", "minimum": "bitwise_and"}
 FLOATS = np.dtype("float32"), np.dtype("float64")
-NUMBERS = (*FLOATS, np.dtype("int32"), np.dtype("int64"), np.dtype("bool"))
+INT32, INT64 = np.dtype("int32"), np.dtype("int64")
+NUMBERS = (*FLOATS, INT32, INT64, np.dtype("bool"))
 SOURCES = (*NUMBERS, np.dtype("uint8"), np.dtype("int8"), np.dtype("int16"))  # what may be cast to one of these
 SHORT = dtypes.bfloat16.np  # in loops it is float32, rounded after each operation
+COMPUTED, READ = (*NUMBERS, SHORT), (*SOURCES, SHORT)
 # What leaves the extreme of a row: what that is called, the function of two numbers that it takes, how it begins.
 EXTREMES = {"max": ("top", "largest", -math.inf), "min": ("least", "smallest", math.inf)}
 INDICES = "ijklpq"
@@ -111,7 +114,9 @@ def formula_of(step):
         if ufunc is None:
             return None
         name = "divide" if ufunc is np.divide else ufunc.__name__
-    if name in OF_BOOLS and step.dtype != bool:
+    if step.dtype == bool:
+        name = ON_BOOLS.get(name, name)
+    elif name in OF_BOOLS:
         return None
     return FORMULAS.get(name)
 
@@ -132,9 +137,10 @@ def is_alias(step):
     return step.kind == "method" and step.name == "reshape" and step.flat
 
 
-def is_number(step):
-    """Return whether a step computes one number from others."""
-    return step.shape == () and formula_of(step) is not None
+def fits(number, dtype):
+    """Return whether a dtype of integers has a number."""
+    about = np.iinfo(dtype)
+    return about.min <= number <= about.max
 
 
 class Nest(chains.Group):
@@ -147,6 +153,7 @@ class Nest(chains.Group):
         super().__init__(source, written)
         self.digits, self.ends, self.row, self.late = {}, {1}, None, set()
         self.arrays = set()
+        self.formulas: dict = {}  # number of an elementwise member -> how it is written, and what it takes
 
     def begins(self, step):
         if step.kind == "fused" or step.shape is None or step.where or is_alias(step):
@@ -161,7 +168,7 @@ class Nest(chains.Group):
         return self.size > 0 and self.takes(step)
 
     def takes(self, step):
-        if step.shape is None or step.where or step.dtype not in (*NUMBERS, SHORT):
+        if step.shape is None or step.where or step.dtype not in COMPUTED:
             return False
         if step.writes is not None or step.owner in self.written:
             return False
@@ -177,9 +184,10 @@ class Nest(chains.Group):
         digits, operands = found
         if step.dtype == SHORT and (digits != self.all or not digits):
             return False
-        ends = self.ends.union(*(r for d in (digits, *operands.values()) for r in d))
-        arrays = self.arrays | {n for n in operands if n not in self.inside}
-        if not is_chain(ends) or len(arrays) > MAX_ARRAYS:
+        ends = self.ends.union(*(r for d in (digits, *operands.values()) for r in d)) if self.all else self.ends
+        new = [n for n in operands if n not in self.inside]
+        arrays = self.arrays.union(new) if new else self.arrays
+        if len(arrays) > MAX_ARRAYS or (ends != self.ends and not is_chain(ends)):
             return False
         self.ends, self.digits[step.number], self.arrays = ends, digits, arrays
         if reduces and self.is_row(digits):
@@ -206,7 +214,7 @@ class Nest(chains.Group):
         """(key, digits) of an operand of a step of the shape ``whole``; None if a loop cannot read it."""
         if type(a) is Ref:
             step = self.source[a.number]
-            if step.shape is None or step.dtype not in (*SOURCES, SHORT) or step.where or step.owner in self.written:
+            if step.shape is None or step.dtype not in READ or step.where or step.owner in self.written:
                 return None
             digits = digits_of(step.shape, whole, within)
             if step.dtype == SHORT and not digits:
@@ -224,10 +232,11 @@ class Nest(chains.Group):
             return None if digits is None else (("constant", id(a)), digits)
         if isinstance(a, np.generic):
             return (("number", 0), ()) if a.dtype in SOURCES else None
-        return (("number", 0), ()) if type(a) in (int, float, bool) else None
+        return (("number", 0), ()) if type(a) in (float, bool) or (type(a) is int and fits(a, INT64)) else None
 
     def elementwise(self, step):
-        if formula_of(step) is None or step.owner != step.number:
+        formula = formula_of(step)
+        if formula is None or step.owner != step.number:
             return None
         if step.name == "astype" and (len(step.args) > 2 or not (step.flat or step.shape == ())):
             return None
@@ -240,9 +249,11 @@ class Nest(chains.Group):
                     within = self.digits[n]
         if within is None:
             return None
-        operands = [self.operand(a, step.shape, within) for a in operands_of(step)]
-        if None in operands or not any(type(a) is Ref for a in operands_of(step)):
+        given = operands_of(step)
+        operands = [self.operand(a, step.shape, within) for a in given]
+        if None in operands or not any(type(a) is Ref for a in given):
             return None
+        self.formulas[step.number] = formula
         return within, dict(operands)
 
     def reduction(self, step):
@@ -266,10 +277,14 @@ class Nest(chains.Group):
             self.late.add(step.number)
         return digits, dict(terms)
 
+    def is_number(self, member):
+        """Return whether a member computes one number from others."""
+        return member.shape == () and member.number in self.formulas
+
     def as_one(self, needed):
         """The steps as one, where that is quicker than one after the other."""
         work = [m for m in self.members if not is_alias(m)]
-        steps = sum(NUMBER if is_number(m) else NUMPY_CALL + prod(m.shape or ()) * 0.25 for m in work)
+        steps = sum(NUMBER if self.is_number(m) else NUMPY_CALL + prod(m.shape or ()) * 0.25 for m in work)
         returned = sum(m.number in needed and not self.digits[m.number] for m in work)
         if len(work) < 2 or steps < CALL + 150 * (len(self.arrays) + 2) + RETURNED * returned:
             return None

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from .digits import joined
-from .nests import CHEAP, INDICES, SHORT, formula_of, is_alias
+from .nests import CHEAP, INDICES, SHORT, is_alias
 from .plan import uses
 
 AT_ONCE = 2048  # elements that are added up in float32 before their sum joins one in float64
@@ -19,7 +19,8 @@ class Passes:
     def __init__(self, one, writer, memory):
         self.one, self.writer, self.memory, self.nest = one, writer, memory, one.nest
         self.members = {m.number: m for m in one.members}
-        self.formula = {m.number: formula_of(m) for m in one.members}
+        self.formula = {m.number: one.nest.formulas.get(m.number) for m in one.members}
+        self.real = [m for m in one.members if not is_alias(m)]
         self.digits, self.late = self.nest.digits, self.nest.late
         ends = sorted(self.nest.ends | ({self.nest.row} if self.nest.row else set()) | {self.nest.size})
         self.extents = [(a, b) for a, b in pairwise(ends)][::-1]  # the outermost first
@@ -35,20 +36,17 @@ class Passes:
     def is_full(self, n):
         return self.digits[n] == self.nest.all and self.nest.all != ()
 
-    def real(self):
-        return [m for m in self.one.members if not is_alias(m)]
-
     def stages(self):
         """Find the pass over the row in which each full value is computed, and when each row value is ready."""
         self.stage, self.passes = {}, 1
-        for m in self.real():
+        for m in self.real:
             inputs = [self.stage[self.base[n]] for n in uses(m) if n in self.members]
             at = max(inputs, default=0)
             if self.formula[m.number] is None and m.number not in self.late:
                 at += 1  # ready when the pass is over
                 self.passes = max(self.passes, at + 1)
             self.stage[m.number] = at
-        self.passes = max((self.stage[m.number] + 1 for m in self.real() if self.in_pass(m)), default=1)
+        self.passes = max((self.stage[m.number] + 1 for m in self.real if self.in_pass(m)), default=1)
 
     def in_pass(self, m):
         """Return whether a member has work to do inside of a pass over the row."""
@@ -88,7 +86,7 @@ class Passes:
     def plan_scratch(self):
         """Find room for values that a later pass needs again and that are not computed anew."""
         wanted: dict = {}
-        for m in self.real():
+        for m in self.real:
             at = self.pass_of(m)
             for k in uses(m):
                 k = self.base.get(k)
@@ -153,6 +151,6 @@ class Passes:
     def cost(self):
         """Estimate what the nest takes on one thread, in nanoseconds."""
         moved = sum(1 for n in (*self.stored, *self.parameters))
-        work = (self.formula[m.number] for m in self.real() if self.in_pass(m))
+        work = (self.formula[m.number] for m in self.real if self.in_pass(m))
         each = sum(CHEAP if formula is None else formula[1] for formula in work)
         return self.nest.size * (each + 0.08 * moved)

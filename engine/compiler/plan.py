@@ -121,7 +121,8 @@ def without_repeats(steps, written, _wanted):
         step.owner = owner.get(step.owner, step.owner)
         if is_pure(step, written, owners) and step.name not in FRESH:
             what = step.function if step.kind == "function" else None
-            key = step.kind, step.name, what, argument_key(step.args), argument_key([*step.options.items()])
+            options = argument_key([*step.options.items()]) if step.options else ()
+            key = step.kind, step.name, what, argument_key(step.args), options
             if key in first:
                 names[step.number] = Ref(first[key].number)
                 owner[step.number] = first[key].owner
@@ -133,6 +134,8 @@ def without_repeats(steps, written, _wanted):
 
 def without_broadcasts(steps, _written, _wanted):
     """Let elementwise steps take an array as it is, not repeated to the shape of another."""
+    if not any(s.name == "broadcast_to" for s in steps):
+        return steps, {}
     source, repeated = {s.number: s for s in steps}, {}
     for step in steps:
         if step.kind == "function" and step.name == "broadcast_to":
@@ -345,7 +348,7 @@ def live_steps(steps, wanted, owners):
         if step.number in needed or step.kind in EFFECT_KINDS or (step.writes is not None and step.owner in memory):
             live.append(step)
             needed.update(uses(step))
-            memory.update(owners[n] for n in uses(step))
+            memory.update([owners[n] for n in uses(step)])
     return live[::-1]
 
 

@@ -63,6 +63,9 @@ class Progress:
             delay = AGAIN
 
 
+progress = Progress()  # of all loops of the process
+
+
 def is_terminal(stream):
     try:
         return stream.isatty()

@@ -122,6 +122,33 @@ def test_special_numbers_are_as_in_eager(value):
         np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-6)
 
 
+BYTES = engine.arange(47, -1, -1, dtype=engine.uint8).reshape(3, 16)
+WHOLE = {  # (dtype, what is computed with integers and masks)
+    "sums of masks": ("float32", lambda x: (((x > 3) + (x < 9)) & (x > 5)) * 1.0 + ((x > 3) + (x > 5)).sum()),
+    "products of masks": ("float32", lambda x: ((x > 3) * (x < 9) + (x == 5)) * x),
+    "extremes of masks": ("int64", lambda x: engine.maximum(x > 3, x > 7) & engine.minimum(x > 3, x < 7)),
+    "a number that is no int32": ("int32", lambda x: (x > 3) & (x < 2**40) | (x > -(2**40)) & (x == 7)),
+    "a number that is no int64": ("int64", lambda x: (x > 3) & (x < 2.5**60) | (x == 7)),
+    "a number that is no uint8": ("uint8", lambda x: (x > 3) & (x < 300) | (x == -1)),
+    "short integers and fractions": ("int8", lambda x: (x > 1.5) & (x < 20.5) | (x == 7)),
+    "short integers of two kinds": ("int16", lambda x: (x > BYTES) & (x != 7) | (x == BYTES)),
+    "whether numbers are 0": ("int32", lambda x: (x % 8).logical_and(x // 8) | (x * 0.5 - 4).logical_or(x - 20)),
+    "integers that wrap around": ("int32", lambda x: (x * 2**30 + 2**31 - 1) * 3 * (x * 2**30 > 5)),
+}
+
+
+@needs_numba
+@pytest.mark.parametrize("name", WHOLE)
+def test_integers_and_masks_are_as_in_eager(name):
+    dtype, function = WHOLE[name]
+    x = engine.arange(48).reshape(3, 16).to(getattr(engine, dtype))
+    compiled = engine.compile(function, fullgraph=True)
+    found, expected = compiled(x), function(x)
+    assert found.dtype == expected.dtype and (found == expected).all()
+    (entry,) = compiled.entries
+    assert entry.deviations == 0 and "def loop" in compiled.code
+
+
 @needs_numba
 def test_what_is_added_and_subtracted_again_rounds():
     def rounded(x):
@@ -143,8 +170,21 @@ def test_nests_that_do_the_same_are_compiled_once():
 
     known = len(machine.loops)
     compiled = engine.compile(layers, fullgraph=True)
-    compiled(numbers(50, 50, grad=False), *w)
+    compiled(numbers(50, 50, grad=False), *w).sum().backward()
     assert len(re.findall(r"^def loop", compiled.code, re.M)) > len(machine.loops) - known
+
+
+@needs_numba
+def test_a_loop_is_made_when_it_is_first_run():
+    def f(x):
+        return ((x * 3).exp() * (x + 1)).sum(-1) + 1
+
+    compiled, x, known = engine.compile(f, fullgraph=True), numbers(31, 23), {*machine.loops}
+    assert engine.compiler.explain(f)(x).loops == 2 and machine.loops.keys() == known
+    found = compiled(x)
+    assert len(machine.loops.keys() - known) == 1
+    found.sum().backward()
+    assert len(machine.loops.keys() - known) == 2
 
 
 def test_a_softmax_reads_as_one_nest():
@@ -231,9 +271,12 @@ def test_the_first_three_sizes_have_loops_and_most_of_them_in_common():
     compiled, known = engine.compile(f, fullgraph=True), {*machine.loops}
     for rows, captures in (50, 1), (30, 2), (50, 2), (20, 3), (40, 4), (35, 4):
         x = numbers(rows, 40, grad=False)
-        np.testing.assert_allclose(compiled(x).detach().numpy(), f(x).detach().numpy(), 1e-5, 1e-6)
+        found = compiled(x)
+        np.testing.assert_allclose(found.detach().numpy(), f(x).detach().numpy(), 1e-5, 1e-6)
+        found.sum().backward()
         assert len(compiled.entries) == captures
     assert [e.sizes is not None for e in compiled.entries] == [False, False, False, True]
+    assert "A capture for many sizes has none" in repr(engine.compiler.explain(compiled)(numbers(45, 40)))
     assert len(machine.loops.keys() - known) == compiled.entries[0].code.count("\ndef loop")
 
 

@@ -22,7 +22,7 @@ from course.base.notebooks import COMMAND, EXECUTED, ROOT, VALIDATE_ARGS
 READ_BY = {
     "engine/*": ("layers", "documents"),
     "engine/core/*": ("autograd", "function", "views", "quick"),
-    "engine/surface/*": ("arguments", "calls", "wrong_calls", "names", "stubs"),
+    "engine/surface/*": ("arguments", "calls", "wrong_calls", "stubs"),
     "engine/help/*": ("help", "stubs"),
     "engine/*.pyi": ("stubs",),
     "course/authoring/template/*": ("new",),
@@ -44,6 +44,7 @@ OVER_LESSONS = (
 )
 OF_A_FOLDER = ("widget", "style")  # a figure's front end in a folder of its own
 COMMON = 30  # a word in more files than these, `sum` say, chooses by the names of tests alone
+FEW = 3  # notebooks run in half a minute
 LESSON = re.compile(r"(?:^|[/_])(\d\d)(?=[_./])")
 
 
@@ -98,14 +99,14 @@ def choose(root: Path = ROOT) -> Choice:
             whole |= reach(graph, module, tests)
             if module.startswith(("engine/", "course/")) and module.endswith(".py"):
                 names[module] = touched(root, base, module, None if modules else changed)
-    words = {name for path, name in spread(root, graph, names) if name in public(root, path.partition("/")[0])}
+    called = {(path, name) for path, name in spread(root, graph, names) if name in public(root, path.partition("/")[0])}
+    words = {name for _, name in called}
     partly = naming(root, graph, tests, words)
+    whole |= showing(root, {name for path, name in called if path.startswith("course/figures/")})
 
     lessons = {found[1] for path in lines if not path.startswith("tests/") and (found := LESSON.search(path))}
     if lessons:
-        notebooks = [
-            path for folder in EXECUTED for path in (root / folder).glob("*.ipynb") if path.name[:2] in lessons
-        ]
+        notebooks = [path for path in executed(root) if path.name[:2] in lessons]
         whole |= {path.relative_to(root).as_posix() for path in notebooks}
         whole |= {test for test in tests if (found := LESSON.search(test)) and found[1] in lessons}
         partly |= {test for test in tests if test_of(test) in OVER_LESSONS}
@@ -130,6 +131,17 @@ def naming(root: Path, graph: dict[str, list[str]], tests: list[str], words: set
         named = {test for test, text in texts.items() if word in text}
         found |= named if len(named) <= COMMON else set()
     return found
+
+
+def showing(root: Path, figures: set[str]) -> set[str]:
+    """The notebooks that show one of these figures, if they are few: what all figures stand on has tests of its own."""
+    texts = {path.relative_to(root).as_posix(): {*re.findall(r"\w+", read(path))} for path in executed(root) if figures}
+    found = {path for path, text in texts.items() if text & figures}
+    return found if len(found) <= FEW else set()
+
+
+def executed(root: Path) -> list[Path]:
+    return [path for folder in EXECUTED for path in (root / folder).glob("*.ipynb")]
 
 
 # What was changed
@@ -352,7 +364,8 @@ def tests_naming(path: Path, words: tuple[str, ...]) -> frozenset[str]:
     )
     parts = dict(definitions(parsed(path)))
     used = {name: {*names_in(node)} | {*fixtures_of(node)} for name, node in parts.items()}
-    found = {name for name, node in parts.items() if word.search(ast.get_source_segment(text, node) or "")}
+    lines = text.splitlines()  # of a test with its decorators: they may have its table
+    found = {n for n, node in parts.items() if word.search("\n".join(lines[first_line(node) - 1 : node.end_lineno]))}
     while more := {name for name in parts if name not in found and used[name] & found}:
         found |= more
     return frozenset(found)

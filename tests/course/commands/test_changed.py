@@ -36,7 +36,7 @@ FILES = {
     "course/figures/boxes.js": "1;\n",
     "course/figures/frame.py": "edge = 1\n",
     "course/lessons/05_graph/checks.py": "",
-    "notebooks/05_graph.ipynb": "{}",
+    "notebooks/05_graph.ipynb": "from course.figures import Boxes",
     "course/lessons/05_graph/lesson.md": "text",
     "docs/engine.md": "text",
     "tests/conftest.py": "",
@@ -110,9 +110,9 @@ LESSON = ["notebooks/05_graph.ipynb", "tests/test_claims_05.py"]
         pytest.param("engine/ops/waves.py", "def turned(x)", "def turned(x, /)", INSIDE, ROWS, ["cosine"], [],
                      id="what an operation is made with"),
         pytest.param("course/figures/boxes.py", "", "x = 1\n", [], [], [], [IN_BROWSER], id="beside a figure"),
-        pytest.param("course/figures/boxes.js", "1;", "2;", [], ["tests/course/test_figures.py"],
+        pytest.param("course/figures/boxes.js", "1;", "2;", LESSON[:1], ["tests/course/test_figures.py"],
                      ["Boxes"], [IN_BROWSER], id="a front end"),
-        pytest.param("course/figures/frame.py", "1", "2", ["tests/course/test_frames.py"],
+        pytest.param("course/figures/frame.py", "1", "2", [*LESSON[:1], "tests/course/test_frames.py"],
                      ["tests/course/test_figures.py"], ["Boxes"], [IN_BROWSER], id="what figures are made with"),
         pytest.param("course/lessons/05_graph/lesson.md", "", "more", [*LESSON, "tests/test_documents.py"],
                      ["tests/lessons/test_exercises.py"], ["05", "05_graph"], [], id="a lesson"),
@@ -167,6 +167,8 @@ def test_nothing_changed_runs_nothing(monkeypatch, capsys):
 CHOSEN = """\
 import pytest
 
+over = lambda *_: lambda test: test
+
 def helper():
     return "sine"
 
@@ -179,6 +181,10 @@ def test_by_what_it_calls():
 @pytest.mark.parametrize("row", ["sine-f(x)", "cosine-f(x)"])
 def test_a_table(row):
     assert "sine"
+
+@over("row", ["sine-f(x)", "cosine-f(x)"])
+def test_a_table_in_one():
+    pass
 
 def test_of_sine():
     pass
@@ -199,4 +205,4 @@ def test_of_a_file_the_tests_that_name_a_word_are_run(tmp_path):
     )
     names = [line.rpartition("::")[2] for line in run.stdout.splitlines() if "::" in line]
     assert names == ["test_of_other_things", "test_by_its_text", "test_by_what_it_calls", "test_a_table[sine-f(x)]",
-                     "test_of_sine"], run.stdout + run.stderr  # fmt: skip
+                     "test_a_table_in_one", "test_of_sine"], run.stdout + run.stderr  # fmt: skip

@@ -1,5 +1,6 @@
 """What editors and type checkers know of the engine: its type stubs, and what completion in a notebook shows."""
 
+import importlib
 import inspect
 import os
 import re
@@ -201,6 +202,31 @@ def test_only_what_is_public_is_in_a_stub():
     for name in ("construct", "looks", "shared", "view_ops", "creation_meta", "array", "node", "_base", "plain_init"):
         assert not re.search(rf"\b{name}\b", re.sub(r"\b(array|node): Any", "", text)), name
     assert not re.search(r"(?m)^(?:def|class) (?:offered|describe|public|texts)\b", text)
+
+
+OURS = {
+    "autograd.GradcheckError", "sim", "viz", *(f"compiler.{n}" for n in
+    ("Compiled", "Explanation", "GraphBreak", "LIMIT", "OptimizedModule", "explain")),
+}  # fmt: skip
+NOT_THERE = {"as_strided_", "cpu", "fill", "get_device", "layout"}  # as a function, or in place
+
+
+@pytest.mark.filterwarnings("ignore")  # of what PyTorch imports
+def test_a_public_name_is_wherever_pytorch_has_it():
+    """It is a name of PyTorch's, and function, method and in place as it is there."""
+    torch = pytest.importorskip("torch")
+    theirs = {
+        title: importlib.import_module(title.replace("engine", "torch", 1)) for title in {*MODULES} - {"engine.sim"}
+    }
+    names = {title: STUBS["names"](title) for title in theirs}
+    ours = {f"{t}.{n}".removeprefix("engine.") for t, of in theirs.items() for n in names[t] if not hasattr(of, n)}
+    assert ours == OURS
+    methods = [name for name in dir(torch.Tensor) if name[0] != "_" and hasattr(engine.Tensor, name)]
+    missing = set()
+    for name in {name.rstrip("_") for name in (*names["engine"], *methods)}:
+        forms = (torch, engine, name), (torch.Tensor, engine.Tensor, name), (torch.Tensor, engine.Tensor, name + "_")
+        missing |= {form for other, mine, form in forms if hasattr(other, form) and not hasattr(mine, form)}
+    assert missing == NOT_THERE
 
 
 def test_every_public_callable_shows_its_arguments():

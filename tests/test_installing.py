@@ -256,7 +256,7 @@ def test_the_wheel_is_whole_and_its_command_works_outside_of_a_clone(tmp_path):
     python = environment.python_in(tmp_path / "venv")
     run(python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", wheel)
     undertorch = python.with_name("undertorch.exe" if os.name == "nt" else "undertorch")
-    assert "needs more packages" in run(undertorch, "validate", "--only", "outputs", "x.ipynb", code=1)
+    assert "needs more packages" in run(undertorch, "validate", "--only", "outputs", "x.ipynb", code=2)
     assert "`undertorch lab` makes one" in run(undertorch, "progress", code=1)
     assert "version 0" in run(undertorch, "update") and (tmp_path / "undertorch/notebooks").is_dir()
 

@@ -21,7 +21,6 @@ def parse(argv: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("lesson", nargs="*", help="a lesson's number or name (default: every lesson)")
     parser.add_argument("--check", action="store_true", help="write nothing; list what is out of step with the texts")
-    parser.add_argument("--execute", action="store_true", help="with --check: execute, and compare the outputs as well")
     parser.add_argument("--format", action="store_true", help="rewrite the texts as JupyterLab would save them")
     parser.add_argument(
         "--materials",
@@ -29,8 +28,6 @@ def parse(argv: list[str]) -> argparse.Namespace:
         help="for those who teach: slides, handouts and a bank of questions, out of the notebooks, into a folder",
     )
     options = parser.parse_args(argv)
-    if options.execute and not options.check:
-        parser.error("--execute goes with --check; a build always executes")
     if options.materials and (options.check or options.format):
         parser.error("--materials goes alone, or with lessons")
     return options
@@ -51,7 +48,7 @@ def answer(options: argparse.Namespace, root: Path = ROOT) -> int:
             return 0
         if options.format:
             return lay_out(todo)
-        return check(todo, root, not options.lesson, options.execute) if options.check else make(todo, root)
+        return check(todo, root, not options.lesson) if options.check else make(todo, root)
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1

@@ -7,25 +7,23 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from course.authoring.build import PAIRS, Job, build, fill, jobs, paired, read_source, skeleton, write_source
+from course.authoring.build import PAIRS, Job, fill, jobs, paired, read_source, skeleton, write_source
 from course.base.notebooks import ROOT, TARGETS
-from course.kernel.outputs import PICTURE
 
 
-def differences(job: Job, execute: bool = False) -> list[str]:
-    """List what is out of step between a text and its notebook, one line each; with `execute`, outputs too."""
+def differences(job: Job) -> list[str]:
+    """List what is out of step between a text and its notebook, one line each; outputs are `validate`'s to compare."""
     if not job.notebook.is_file():
         return [f"{job.named(job.notebook)} has not been built from {job.named(job.source)}"]
     try:
         actual = nbformat.read(job.notebook, as_version=4)
     except (ValueError, nbformat.ValidationError, nbformat.reader.NotJSONError) as error:
         return [f"{job.named(job.notebook)} is not a notebook ({error})"]
-    expected = build(job) if execute else skeleton(job)
-    if not execute:
-        try:
-            fill(expected, actual)
-        except ValueError as error:
-            return [f"{job.named(job.notebook)}: {error}"]
+    expected = skeleton(job)
+    try:
+        fill(expected, actual)
+    except ValueError as error:
+        return [f"{job.named(job.notebook)}: {error}"]
     found = [] if actual.metadata == expected.metadata else ["the notebook's metadata differs"]
     if len(actual.cells) != len(expected.cells):
         found.append(f"it has {len(actual.cells)} cells, the text {len(expected.cells)}")
@@ -35,28 +33,15 @@ def differences(job: Job, execute: bool = False) -> list[str]:
                 found.append(f"cell {number}: its {field.replace('_', ' ')} differs")
                 break
         else:
-            if is_.cell_type == "code" and (problem := _output_problem(job, is_, should if execute else None)):
+            if is_.cell_type == "code" and (problem := _output_problem(job, is_)):
                 found.append(f"cell {number}: {problem}")
     return [f"{job.named(job.notebook)}: {what}" for what in found]
 
 
-def _output_problem(job: Job, is_: NotebookNode, should: NotebookNode | None) -> str | None:
+def _output_problem(job: Job, is_: NotebookNode) -> str | None:
     if job.target.blank:
         return "a blank notebook stores no outputs" if is_.outputs or is_.execution_count else None
-    if is_.source.strip() and is_.execution_count is None:
-        return "it has not been executed"
-    if should is None or "nbval-ignore-output" in is_.metadata.get("tags", []):
-        return None
-    return None if _comparable(is_) == _comparable(should) else "its outputs differ"
-
-
-def _comparable(cell: NotebookNode) -> list[NotebookNode]:
-    """Return the outputs without the pixels, which depend on a machine's fonts and libraries."""
-    outputs = [nbformat.from_dict(output) for output in cell.outputs]
-    for output in outputs:
-        for mime, data in output.get("data", {}).items():
-            output.data[mime] = "" if mime == "image/png" else PICTURE.sub("", data) if isinstance(data, str) else data
-    return outputs
+    return "it has not been executed" if is_.source.strip() and is_.execution_count is None else None
 
 
 def orphans(root: Path = ROOT) -> list[str]:
@@ -83,9 +68,9 @@ def unwritten(lessons: Iterable[Path], root: Path = ROOT) -> list[str]:
     return found
 
 
-def check(todo: list[Job], root: Path, everything: bool, execute: bool) -> int:
+def check(todo: list[Job], root: Path, everything: bool) -> int:
     """Print what is out of step, orphans too where `everything` is looked at; 0 where nothing is."""
-    found = [line for job in todo for line in differences(job, execute)]
+    found = [line for job in todo for line in differences(job)]
     if everything:
         found += orphans(root)
     if (root / PAIRS).is_file() and (root / PAIRS).read_text(encoding="utf-8") != paired(root):

@@ -194,7 +194,9 @@ def casting(name):
 LOOKS = """
 def make({free}):
     def looks(*args, **kwargs):
-        state, cast, plain = 0, 1, 2
+        state = "state"
+        cast = "cast"
+        plain = "plain"
         return cast(plain, args, kwargs) if state.active else plain(*args, **kwargs)
         {free}
 """
@@ -202,10 +204,11 @@ def make({free}):
 
 def looking(name, plain, free=()):
     """The code of ``plain``, a function with these free variables, that looks at what is cast in its thread."""
-    code, values = compile(LOOKS.format(free=", ".join(free)), doors.DOOR, "exec"), (state, casting(name), plain)
+    code = compile(LOOKS.format(free=", ".join(free)), doors.DOOR, "exec")
+    values = {"state": state, "cast": casting(name), "plain": plain}
     for _ in range(2):
         code = next(c for c in code.co_consts if inspect.iscode(c))
-    return code.replace(co_consts=tuple(values if c == (0, 1, 2) else c for c in code.co_consts))
+    return code.replace(co_consts=tuple(values.get(c, c) for c in code.co_consts))
 
 
 def looking_form(name, plain):

@@ -15,6 +15,7 @@ READS = {"shape", "size", "numel", "nelement", "len"}  # how a program learns of
 DECIDES = {*"min max int round divmod bool sorted index floor ceil abs str repr format hash any all".split()}
 ASKS = {*"floor ceil index get count gcd isqrt comb remainder fmod issuperset issubset bit_length".split()}  # of others
 OPERATIONS = {"//", "%", ">>", "&", "^", "|", "//=", "%=", ">>=", "&=", "^=", "|="}
+ITEM = "[]"  # from 3.14 on an operation, too
 TRUTH = "TO_BOOL", "UNARY_NOT", "POP_JUMP_", "JUMP_IF_"  # of what was computed: "if n - 3:"
 
 
@@ -89,6 +90,7 @@ def decided(codes):
         last, names, computed = None, (), set()
         for instruction in dis.get_instructions(code):
             name, value = instruction.opname, instruction.argval
+            reckoned = last is not None and last.opname == "BINARY_OP" and last.argrepr != ITEM
             word = last is not None and last.opname == "LOAD_CONST" and isinstance(last.argval, str)
             decides = (
                 (name in ("COMPARE_OP", "CONTAINS_OP") and not word)  # what is compared with a word is no size
@@ -96,13 +98,13 @@ def decided(codes):
                 or (name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and value in DECIDES)
                 or (name in ("LOAD_ATTR", "LOAD_METHOD") and value in ASKS)
                 or name in ("CHECK_EXC_MATCH", "FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
-                or (name.startswith(TRUTH) and (last.opname == "BINARY_OP" or not computed.isdisjoint(names[-1:])))
+                or (name.startswith(TRUTH) and (reckoned or not computed.isdisjoint(names[-1:])))
             )
             if decides:
                 shown = value if isinstance(value, str) else instruction.argrepr
                 word = "if" if name.startswith(TRUTH) else OPCODE_WORDS.get(name, shown)
                 return f"{code.co_name} may choose by a size: {word}"  # argrepr differs from Python to Python
-            if name.startswith("STORE_FAST") and last.opname == "BINARY_OP":
+            if name.startswith("STORE_FAST") and reckoned:
                 computed.add(value[0] if type(value) is tuple else value)
             if name != "COPY":  # of what "or" and "and" test
                 last, names = instruction, value if type(value) is tuple else (value,)  # one may do two things

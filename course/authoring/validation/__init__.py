@@ -5,8 +5,9 @@ Nothing here imports the engine. nbclient runs the cells; what exempts a cell, a
 
 import argparse
 import importlib.util
+import sys
 
-from course.base.environment import ensure
+from course.base.environment import Problem, ensure
 
 NEEDS = ("nbclient", "nbval", "jupytext", "PIL")
 SAME, DIFFERENT, COULD_NOT_RUN = 0, 1, 2
@@ -16,7 +17,11 @@ def main(argv: list[str]) -> int:
     """Validate notebooks; 0 where all are as stored, 1 where something differs, 2 where something could not run."""
     options = parse(argv)
     if not all(map(importlib.util.find_spec, NEEDS)):
-        ensure("validate", ["validate", *argv])
+        try:
+            ensure("validate", ["validate", *argv])
+        except Problem as problem:
+            print(problem, file=sys.stderr)
+            return COULD_NOT_RUN
     from course.authoring.validation import command
 
     return command.run(options)

@@ -4,6 +4,7 @@ import argparse
 import glob
 import itertools
 import tomllib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -34,22 +35,33 @@ def run(options: argparse.Namespace) -> int:
         return COULD_NOT_RUN
     if not options.path:
         return SAME
-    verdicts = []
+    verdicts, written = [], []
     with ThreadPoolExecutor(options.jobs) as pool:
         for verdict in pool.map(lambda path: judge(path, how), paths):
             verdicts.append(verdict)
             print(reporting.shown(verdict), flush=True)
             if options.github:
                 print(*reporting.annotations(verdict), sep="\n", flush=True)
-            _store(verdict, options)
-    if options.junit:
-        reporting.junit(verdicts, Path(options.junit))
-    if options.summary:
-        reporting.append_summary(verdicts, Path(options.summary))
+            written.append(_store(verdict, options))
+    written += [
+        _written(write, verdicts, Path(file))
+        for write, file in ((reporting.junit, options.junit), (reporting.append_summary, options.summary))
+        if file
+    ]
     print(reporting.last_line(verdicts))
-    return (
-        COULD_NOT_RUN if any(v.broken for v in verdicts) else DIFFERENT if any(v.findings for v in verdicts) else SAME
-    )
+    if any(verdict.broken for verdict in verdicts) or not all(written):
+        return COULD_NOT_RUN
+    return DIFFERENT if any(verdict.findings for verdict in verdicts) else SAME
+
+
+def _written(write: Callable[..., object], what: object, path: Path) -> bool:
+    """Whether something could be written to a file; where not, that is told."""
+    try:
+        write(what, path)
+    except OSError as error:
+        print(f"{path} cannot be written: {error.strerror or error}.")
+        return False
+    return True
 
 
 def how_of(options: argparse.Namespace) -> How:
@@ -84,14 +96,20 @@ def configured(paths: list[str]) -> str | None:
         raise Problem(f"The settings in {file} cannot be read: {error}") from None
 
 
-def _store(verdict: Verdict, options: argparse.Namespace) -> None:
+def _store(verdict: Verdict, options: argparse.Namespace) -> bool:
+    done = True
     if options.keep and verdict.new is not None:
         kept = Path(options.keep) / reporting.relative(verdict.path).lstrip("/").replace(":", "")
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(kept, nbformat.writes(verdict.new))
+        done = _written(_write, verdict.new, kept)
     if options.update and not verdict.broken and (verdict.differing or any(f.check == OUT for f in verdict.findings)):
-        write_atomically(verdict.path, nbformat.writes(updated(verdict)) + "\n")
+        if not _written(_write, updated(verdict), verdict.path.resolve()):  # a link stays one
+            return False
         print(f"  {reporting.relative(verdict.path)} has the new outputs now.")
+    return done
+
+
+def _write(notebook: nbformat.NotebookNode, path: Path) -> None:
+    write_atomically(path, nbformat.writes(notebook) + "\n")
 
 
 def rules(masks: tuple[Mask, ...]) -> str:
@@ -117,7 +135,9 @@ def notebooks(given: list[str]) -> list[Path]:
     for path in map(Path, itertools.chain.from_iterable(map(_matching, given))):
         if path.is_dir():
             inside = sorted(
-                one for one in path.rglob("*.ipynb") if not any(p.startswith(".") for p in one.relative_to(path).parts)
+                one
+                for one in path.rglob("*.ipynb")
+                if not one.is_dir() and not any(part.startswith(".") for part in one.relative_to(path).parts)
             )
             if not inside:
                 raise Problem(f"There is no notebook in {path}.")
@@ -126,4 +146,4 @@ def notebooks(given: list[str]) -> list[Path]:
             found.append(path)
         else:
             raise Problem(f"There is no file or folder {path}.")
-    return list(dict.fromkeys(found))
+    return list({path.resolve(): path for path in reversed(found)}.values())[::-1]

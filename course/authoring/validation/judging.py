@@ -17,7 +17,7 @@ from course.authoring.validation.exercises import EXERCISES, Trial, contract, gr
 from course.authoring.validation.masks import Mask
 from course.authoring.validation.named import filled, numbers_of, roles
 from course.authoring.validation.running import Run, run
-from course.authoring.validation.sources import Source, TextLine
+from course.authoring.validation.sources import Source, TextLine, with_ids
 from course.authoring.validation.table import CHECKS, NUMBERS, OUTPUTS
 from course.authoring.validation.worlds import WORLDS, Line, between, missing, with_line
 from course.base.environment import Problem
@@ -101,8 +101,9 @@ def judge(path: Path, how: How) -> Verdict:
         if name in how.checks and not source.ran and code:
             verdict.exempt.append(Finding("the notebook", None, f"no cell was run before it was stored: {lacks}", name))
     if {OUTPUTS, WORLDS, EXERCISES} & how.checks:
-        language = stored.metadata.get("kernelspec", {}).get("language", "python")
-        if how.kernels[0] is None and language != "python":
+        said = [stored.metadata.get(of) or {} for of in ("kernelspec", "language_info")]
+        language = said[0].get("language") or said[1].get("name") or "python"
+        if how.kernels[0] is None and language.lower() not in ("python", "ipython"):
             verdict.broken = f"its language is {language}: say which kernel, by --kernel"
         else:
             if {OUTPUTS, WORLDS} & how.checks:
@@ -172,17 +173,14 @@ def _run_again(stored: NotebookNode, how: How, verdict: Verdict, places: list[tu
 def read(path: Path) -> tuple[dict[str, Any], NotebookNode]:
     """Read a notebook as its file has it, and as nbformat has it. Raises whatever is wrong with it."""
     data = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(data, dict):
+        raise ValueError("JSON, but no notebook")
     if data.get("nbformat", 0) < 4:  # an old form, of which nothing is known but what nbformat makes of it
         nb = nbformat.reads(json.dumps(data), as_version=4)
         return json.loads(nbformat.writes(nb)), nb
-    given = json.loads(json.dumps(data))
-    known: set[str] = set()
-    for at, cell in enumerate(given["cells"]):
+    for cell in data["cells"]:
         _ = cell["cell_type"], cell["source"], cell["outputs" if cell["cell_type"] == "code" else "metadata"]
-        if data.get("nbformat_minor", 0) >= 5:  # nbformat would warn of what is missing, and mend it by chance
-            cell["id"] = cell["id"] if cell.get("id") and cell["id"] not in known else f"cell-{at}"
-            known.add(cell["id"])
-    return data, nbformat.reads(json.dumps(given), as_version=4)
+    return data, nbformat.reads(json.dumps(with_ids(data)), as_version=4)
 
 
 def _failure(index: int, done: Run, marks: dict[str, bool], timeout: int) -> list[str]:

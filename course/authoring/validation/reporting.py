@@ -57,8 +57,11 @@ def _in_text(verdict: Verdict, finding: Finding) -> str:
 
 def relative(path: Path) -> str:
     """Return a path as the reader would type it."""
-    path = path.resolve()
-    return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.as_posix()
+    # A link by its own name; the working folder's name has none in it.
+    for one in (Path(os.path.abspath(path)), path.resolve()):  # noqa: PTH100
+        if one.is_relative_to(Path.cwd()):
+            return one.relative_to(Path.cwd()).as_posix()
+    return path.resolve().as_posix()
 
 
 def last_line(verdicts: list[Verdict]) -> str:

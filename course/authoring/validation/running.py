@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
-from nbclient.exceptions import DeadKernelError
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
 from course.base.notebooks import ROOT, UNATTENDED, kernel_environment
 
 STARTS = 3  # of one kernel, at most
+SHOWN_S = 300  # how long after a cell's end what it shows may come, on a busy computer
+STOPPED_S = 30  # how long a cell may take to end once it is interrupted
 
 
 class Run(NamedTuple):
@@ -63,11 +65,12 @@ class _Client(FreshKernel):
         self.log.propagate = False
 
     async def async_execute_cell(self, cell: NotebookNode, cell_index: int, *rest: Any, **named: Any) -> NotebookNode:
-        self.at = cell_index
+        self.at, self.iopub_timeout, self.raise_on_iopub_timeout = cell_index, SHOWN_S, False
         return await super().async_execute_cell(cell, cell_index, *rest, **named)
 
     async def _async_handle_timeout(self, timeout: int, cell: NotebookNode | None = None) -> dict[str, Any] | None:
         self.late.add(self.at)
+        self.iopub_timeout, self.raise_on_iopub_timeout = STOPPED_S, True
         return await super()._async_handle_timeout(timeout, cell)
 
 
@@ -90,7 +93,6 @@ def run(notebook: NotebookNode, path: Path, timeout: int, kernel: str | None, sk
             km=manager,
             timeout=timeout,
             startup_timeout=300,  # on a busy computer
-            iopub_timeout=300,  # what a cell shows may come long after its end
             interrupt_on_timeout=True,
             error_on_timeout={"ename": "Timeout", "evalue": f"longer than {timeout} s", "traceback": []},
             allow_errors=True,
@@ -106,6 +108,8 @@ def run(notebook: NotebookNode, path: Path, timeout: int, kernel: str | None, sk
             ended: tuple[int | None, str] = (None, "")
         except DeadKernelError:
             ended = (client.at, "the kernel died")
+        except CellTimeoutError:
+            ended = (client.at, f"it took longer than {timeout} s, and went on when it was interrupted")
         except Exception as error:  # whatever somebody's notebook does to nbclient, the others are looked at
             ended = (client.at, f"{type(error).__name__}: {error}")
         finally:

@@ -132,6 +132,27 @@ def in_step(one: Source) -> Found:
             return
 
 
+def well_formed(one: Source) -> Found:
+    """The file is what the schema of its format asks for; names that the schema does not know are let pass."""
+    # nbformat repairs some of it as it reads, and shows the rest to nobody.
+    for error in nbformat.validator.iter_validate(with_ids(one.data), relax_add_props=True):
+        where = list(error.absolute_path)
+        at = where[1] if where[:1] == ["cells"] and len(where) > 1 and isinstance(where[1], int) else None
+        inside = "/".join(map(str, where if at is None else where[2:]))
+        yield at, f"{inside or 'it'} is not what the format allows: {error.message[:200]}"
+
+
+def with_ids(data: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a notebook whose cells have ids of their own; nbformat would warn, and mend them by chance."""
+    given: dict[str, Any] = json.loads(json.dumps(data))
+    if (given.get("nbformat", 4), given.get("nbformat_minor", 0)) >= (4, 5):
+        known: set[str] = set()
+        for at, cell in enumerate(given["cells"]):
+            cell["id"] = cell["id"] if cell.get("id") and cell["id"] not in known else f"cell-{at}"
+            known.add(cell["id"])
+    return given
+
+
 def run_in_order(one: Source) -> Found:
     """Execution counts rise from cell to cell, and none is left out among those that were run."""
     code = [(at, cell.get("execution_count")) for at, cell in enumerate(one.cells)
@@ -366,6 +387,7 @@ class Check(NamedTuple):
 
 
 SOURCES = (
+    Check("format", "what the schema of notebooks does not allow", well_formed),
     Check("text", "out of step with its Jupytext text", in_step),
     Check("order", "cells run out of order", run_in_order),
     Check("ids", "missing or doubled ids of cells", identified),

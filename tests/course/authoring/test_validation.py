@@ -18,6 +18,7 @@ from jupyter_client.connect import LocalPortCache
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course.authoring.validation import main, parse
+from course.base.environment import Problem
 from course.base.notebooks import ROOT, SANITIZE
 
 pytest.importorskip("nbval")
@@ -139,6 +140,8 @@ def test_what_a_widget_catches_is_no_end_of_the_run(tmp_path, capsys):
         (["nowhere"], "There is no file or folder nowhere."),
         (["."], "There is no notebook in ."),
         (["a.txt"], "it cannot be read"),
+        (["list.txt"], "it cannot be read: ValueError: JSON, but no notebook"),
+        (["s.ipynb"], "its language is R: say which kernel"),
         (["r.ipynb"], "its language is R: say which kernel"),
         (["r.ipynb", "--kernel", "no_such_kernel"], "NoSuchKernel"),
         (["r.ipynb", "--sanitize-with", "a.txt"], "a.txt has no mask"),
@@ -148,10 +151,59 @@ def test_what_cannot_run_is_told_and_is_no_difference(given, says, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     if given != ["."]:
         (tmp_path / "a.txt").write_text("a")
+        (tmp_path / "list.txt").write_text("[]")
+        shown = {"kernelspec": {"name": "ir", "display_name": "R"}, "language_info": {"name": "R"}}
+        nbformat.write(new_notebook(cells=[new_code_cell("1")], metadata=shown), tmp_path / "s.ipynb")
         spec = {"kernelspec": {"language": "R", "name": "ir", "display_name": "R"}}
         nbformat.write(new_notebook(cells=[new_code_cell("1")], metadata=spec), tmp_path / "r.ipynb")
     assert main(given) == 2
     assert says in capsys.readouterr().out
+
+
+def test_a_cell_that_no_interrupt_ends_ends_the_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("course.authoring.validation.running.STOPPED_S", 1)
+    stubborn = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except KeyboardInterrupt:\n        pass"
+    save(tmp_path / "a.ipynb", code("print(2)", text("1\n")), code(stubborn), code("print(2)", text("1\n")))
+    assert main([str(tmp_path / "a.ipynb"), "--timeout", "2"]) == 2
+    said = capsys.readouterr().out
+    assert "[2]: it took longer than 2 s, and went on when it was interrupted; the cells from there on have not" in said
+    assert "  [1]: stdout differs" in said and "[3]" not in said
+
+
+def test_what_cannot_be_written_is_told_and_the_rest_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "a.ipynb", code("print(1)", text("1\n")))
+    (tmp_path / "file").touch()
+    for option in ("--junit", "--summary", "--keep"):
+        assert main(["a.ipynb", "--only", "outputs", option, "file/inside"]) == 2
+        said = capsys.readouterr().out.splitlines()
+        assert said[-1] == "All as stored: 1 cell of 1 notebook."
+        assert any(re.fullmatch(r"file[\\/]inside.* cannot be written: .+", line) for line in said)
+
+
+def test_a_link_is_called_by_its_own_name_and_stays_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "a.ipynb", code("print(2)", text("1\n")))
+    (tmp_path / "folder.ipynb").mkdir()
+    try:
+        (tmp_path / "z.ipynb").symlink_to("a.ipynb")
+    except OSError:
+        pytest.skip("this system lets nobody make a link")
+    assert main(["z.ipynb", ".", "--only", "outputs", "--update"]) == 1  # once, though it has two names
+    said = capsys.readouterr().out
+    assert "z.ipynb has the new outputs now." in said
+    assert said.splitlines()[-1] == "FAILED: 1 cell differs; 1 cell of 1 notebook."
+    assert (tmp_path / "z.ipynb").is_symlink() and nbformat.read("a.ipynb", 4).cells[0].outputs[0].text == "2\n"
+
+
+def test_without_its_packages_it_could_not_run(monkeypatch, capsys):
+    def ensure(*asked):
+        raise Problem("It needs more packages.")
+
+    monkeypatch.setattr("course.authoring.validation.NEEDS", ("no_such_module",))
+    monkeypatch.setattr("course.authoring.validation.ensure", ensure)
+    assert main(["a.ipynb"]) == 2
+    assert capsys.readouterr().err == "It needs more packages.\n"
 
 
 @pytest.mark.parametrize(
@@ -239,6 +291,16 @@ def counted(*counts):
 SECRET = "ghp_" + "a1B2" * 9
 NOTHING = list[str]()
 FAULTS = {
+    "format": [
+        ([words("a") | {"unknown": 1}, code("a", text("a"))], NOTHING),
+        ([words("a"), nbformat.from_dict({"cell_type": "chart", "metadata": {}, "source": "", "id": "a"})],
+         ["cell 2: it is not what the format allows: {'cell_type': 'chart', 'metadata': {}, 'source': '', 'id': 'a'} "
+          "is not valid under any of the given schemas"]),
+        ([code("a", nbformat.from_dict({"output_type": "stream", "name": "stdout"}))],
+         ["[1]: outputs/0 is not what the format allows: 'text' is a required property"]),
+        ([words("a", metadata={"tags": "a"})],
+         ["cell 1: metadata/tags is not what the format allows: 'a' is not of type 'array'"]),
+    ],
     "order": [
         (counted(1, 2, 5), NOTHING),
         (counted(None, None), NOTHING),

@@ -14,6 +14,7 @@ import engine
 from engine import nn
 from engine.compiler import GraphBreak, explain
 from engine.compiler import compiled as compiled_functions
+from engine.compiler.bytecode import decided
 from engine.nn import functional as F
 
 pytestmark = pytest.mark.usefixtures("generator")
@@ -820,6 +821,14 @@ def test_the_word_by_which_a_program_may_choose_is_the_same_in_every_python(f, w
     for n in (3, 4):
         compiled(numbers(n))
     assert compiled.specialized.splitlines()[0] == f"<lambda> may choose by a size: {word}"
+
+
+def test_to_pick_out_an_item_is_to_compute_no_size():
+    def f(x, flags):
+        flag = flags[0]
+        return x * 2 if flag or flags[1] else x.shape[0]
+
+    assert decided([f.__code__]) is None
 
 
 def test_annotations_of_an_inner_function_choose_nothing():

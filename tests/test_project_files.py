@@ -12,7 +12,7 @@ import tomllib
 import pytest
 
 import engine
-from course.base.locks import lock_file
+from course.base.locks import LOCKS, lock_file
 from course.base.notebooks import ROOT
 from course.commands.cli import COMMANDS
 
@@ -141,6 +141,9 @@ def test_commands_files_and_versions_that_workflows_name_exist():
     assert "test" in commands and set(commands) <= set(COMMANDS)
     assert all((ROOT / name).is_file() for name in re.findall(r"(?:requirements|tests)/[\w./-]+", text))
     assert set(re.findall(r"--extra (\w+)", text)) <= set(PROJECT["project"]["optional-dependencies"])
+    # Where the packages of a lock are not all there, `course test` makes an environment by the lock, and tests that.
+    chosen = [set(re.findall(r"--extra (\w+)", line)) for line in RUN if "--extra" in line]
+    assert len(chosen) == 2 and all(extras == {*LOCKS["test"], "validate"} for extras in chosen)
     pinned = dict(re.findall(r"([\w-]+)(?:\[\w+\])?==([\w.]+)", text))
     assert {name: pinned[name] for name in pinned if name in locked()} == {"uv": locked()["uv"]}
     torch = re.search(r"torch==([\d.]+)", text_of(".ci/run"))

@@ -288,17 +288,22 @@ def counted(*counts):
     return [code("a", execution_count=None) | {"execution_count": count} for count in counts]
 
 
+def of(cell, **other):
+    """A cell that nbformat would not make."""
+    return nbformat.from_dict(cell | other)
+
+
 SECRET = "ghp_" + "a1B2" * 9
 NOTHING = list[str]()
 FAULTS = {
     "format": [
-        ([words("a") | {"unknown": 1}, code("a", text("a"))], NOTHING),
-        ([words("a"), nbformat.from_dict({"cell_type": "chart", "metadata": {}, "source": "", "id": "a"})],
+        ([of(words("a"), unknown=1), code("a", text("a"))], NOTHING),
+        ([words("a"), of({}, cell_type="chart", metadata={}, source="", id="a")],
          ["cell 2: it is not what the format allows: {'cell_type': 'chart', 'metadata': {}, 'source': '', 'id': 'a'} "
           "is not valid under any of the given schemas"]),
-        ([code("a", nbformat.from_dict({"output_type": "stream", "name": "stdout"}))],
+        ([of(code("a"), outputs=[{"output_type": "stream", "name": "stdout"}])],
          ["[1]: outputs/0 is not what the format allows: 'text' is a required property"]),
-        ([words("a", metadata={"tags": "a"})],
+        ([of(words("a"), metadata={"tags": "a"})],
          ["cell 1: metadata/tags is not what the format allows: 'a' is not of type 'array'"]),
     ],
     "order": [

@@ -472,6 +472,8 @@ def printed(name, program):
 def test_a_program_prints_what_it_prints_under_pytorch(name):
     pytest.importorskip("torch")
     mine, theirs = (printed(library, PROGRAMS[name]) for library in ("engine", "torch"))
+    if "could not create a primitive descriptor" in theirs:
+        pytest.skip("PyTorch's layers of bfloat16 need a processor with more instructions than this one has")
     assert mine == theirs
 
 

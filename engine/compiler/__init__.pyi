@@ -24,6 +24,7 @@ class Compiled:
     fullgraph: Any
     function: Any
     fused: Any
+    in_memory: Any
     looped: Any
     specialized: Any
 class Explanation:

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _written(write: Callable[..., object], what: object, path: Path) -> bool:
-    """Whether something could be written to a file; where not, that is told."""
+    """Write something to a file, and tell whether that could be done; where not, say why."""
     try:
         write(what, path)
     except OSError as error:

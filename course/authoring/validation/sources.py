@@ -143,7 +143,7 @@ def well_formed(one: Source) -> Found:
 
 
 def with_ids(data: dict[str, Any]) -> dict[str, Any]:
-    """A copy of a notebook whose cells have ids of their own; nbformat would warn, and mend them by chance."""
+    """Copy a notebook, with an id of its own in each cell; nbformat would warn, and mend them by chance."""
     given: dict[str, Any] = json.loads(json.dumps(data))
     if (given.get("nbformat", 4), given.get("nbformat_minor", 0)) >= (4, 5):
         known: set[str] = set()

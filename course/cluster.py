@@ -14,7 +14,7 @@ _running: Any = None
 
 
 class NoWorkers(RuntimeError):
-    """Why there are no several processes here, and what to do."""
+    """Raised where several processes cannot be had; the message says why, and what to do."""
 
 
 def start(n: int = 4) -> Any:
@@ -126,7 +126,7 @@ def short_tracebacks() -> None:
 
 
 class Link:
-    """What a process says to others by ``engine.distributed``: in how many steps, and how many bytes it sends."""
+    """The traffic of a process through ``engine.distributed``: how many steps it takes, how many bytes it sends."""
 
     def __init__(self, dist: Any = None) -> None:
         self.dist = dist or importlib.import_module("engine.distributed")

@@ -101,6 +101,18 @@ def test_no_function_of_the_course_is_longer_than_sixty_lines():
     assert not {str(path): found for path in (ROOT / "course").rglob("*.py") if (found := too_long(path, 60))}
 
 
+@pytest.mark.parametrize("room", ["engine", "course"])
+def test_a_docstring_says_what_something_does_and_opens_with_no_question(room):
+    asked = {"What", "Whether", "How", "Which", "Who", "Whose", "Where", "When", "Why"}
+    found = []
+    for path in sorted((ROOT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                words = (ast.get_docstring(node) or "").split()
+                found += [f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"] if asked & {*words[:1]} else []
+    assert not found
+
+
 def test_no_module_of_the_course_is_longer_than_four_hundred_lines():
     """What a lesson checks stands in one file, which may be longer."""
     modules = [path for path in (ROOT / "course").rglob("*.py") if path.name != "checks.py"]

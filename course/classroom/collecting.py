@@ -34,7 +34,7 @@ class Notebook(NamedTuple):
 
 
 class Names:
-    """Who in the class is meant by a name of a platform's."""
+    """The people of the class by the names that platforms give them."""
 
     def __init__(self, course: Class, who: dict[str, str]):
         self.people = {person.id: person for person in course.people()}

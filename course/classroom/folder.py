@@ -161,7 +161,7 @@ class Class:
             return {a.name: {c.name for nb in a.notebooks for c in nb.source_cells} for a in book.assignments}
 
     def submitters(self, name: str) -> set[str]:
-        """Whose notebook of an assignment is there."""
+        """Return the ids of those whose notebook of an assignment is there."""
         return {path.parts[-3] for path in self.path("submitted").glob(f"*/{name}/{name}.ipynb")}
 
 

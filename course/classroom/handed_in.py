@@ -138,7 +138,7 @@ def name_of(nb: NotebookNode) -> str:
 
 
 class Done(NamedTuple):
-    """What somebody has written into a notebook: answers that are not as they came, and cells of their own."""
+    """The work in a notebook: answers that are no longer as they came, and new cells."""
 
     answers: list[str]
     other: list[str]

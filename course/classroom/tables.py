@@ -120,7 +120,7 @@ def _person(table: Table, row: list[str], heading: str, canvas: bool) -> Person:
 
 
 class Result(NamedTuple):
-    """What somebody has reached; None where nothing was handed in."""
+    """The points of one person; None where nothing was handed in."""
 
     person: Person
     points: float | None

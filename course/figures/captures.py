@@ -21,7 +21,7 @@ class Call(NamedTuple):
 
     @property
     def new(self) -> bool:
-        """Whether the capture that ran was made for this call."""
+        """Tell whether the capture that ran was made for this call."""
         return self.ran > len(self.failing)
 
 

@@ -173,6 +173,6 @@ def _list(values: Any) -> str:
 
 
 def _sum(weights: Any, what: str) -> str:
-    """Which rows or columns are added up, and how often each."""
+    """Say which rows or columns are added up, and how often each."""
     found = [(n, weight) for n, weight in enumerate(weights.tolist()) if weight]
     return " + ".join(f"{_number(weight)} × {what} {n}" for n, weight in found) or f"0 of each {what}"

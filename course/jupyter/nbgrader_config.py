@@ -59,7 +59,7 @@ class Tidy(NbGraderPreprocessor):
 
 
 class Late(LateSubmissionPlugin):
-    """What a delay costs, by the class's own policy: `python -m course class release --late`."""
+    """The cost of a delay by the class's own policy: `python -m course class release --late`."""
 
     def late_submission_penalty(self, student_id, score, total_seconds_late):
         steps = self.parent  # nbgrader works in the folder of the class

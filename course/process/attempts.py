@@ -19,7 +19,7 @@ _BROKEN = "broken"
 
 
 class Answer(TypedDict, total=False):
-    """What is said of an attempt: the fields of a Verdict, and what the attempt printed."""
+    """The answer to an attempt: the fields of a Verdict, and what the attempt printed."""
 
     state: str
     message: str

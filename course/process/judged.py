@@ -39,7 +39,7 @@ BROKEN = "broken"
 
 
 class Request(NamedTuple):
-    """What is run: the cells one after the other, then the trial with what `expression` is afterwards."""
+    """A request to run the cells one after the other, then the trial with what `expression` is afterwards."""
 
     trial: bytes  # pickled, by value
     function: bool  # the expression is to be one
@@ -51,7 +51,7 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What came of it: of the answer's cell too, where it stopped with an error."""
+    """The reply to a request: what came of it, and of the answer's cell where that stopped with an error."""
 
     attempt: Tried | Raised  # Raised: there is no such name, or its cell did not come to its end
     cell: Raised | None

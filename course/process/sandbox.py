@@ -26,7 +26,7 @@ _NOBODY = 65534
 
 
 class NoSandbox(Exception):
-    """What has to be given up could not be; the message says why."""
+    """Raised where rights that have to be given up could not be; the message says why."""
 
 
 def locks_files() -> bool:

@@ -126,7 +126,7 @@ def is_torchelastic_launched():
 
 
 def get_node_local_rank(fallback_rank=None):
-    """Which of the processes on its computer this one is."""
+    """Return this process's number among those on its computer."""
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     require(fallback_rank is not None, messages.LOCAL_RANK)

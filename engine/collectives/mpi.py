@@ -229,7 +229,7 @@ class Machine:
             self.heard[status.Get_source()] = json.loads(text.tobytes()), time.monotonic()
 
     def whereabouts(self, what, number):
-        """Which ranks have not come to a collective, and where the others are, as far as they have told."""
+        """Say which ranks have not come to a collective, and where the others are, as far as they have told."""
         elsewhere, waiting, missing = [], [], []
         for rank in range(self.size):
             note = self.heard.get(rank, ({"what": "", "count": -1}, 0))[0]

@@ -24,7 +24,7 @@ def spread_by_channel(g, places, sizes):
 
 
 class Facts:
-    """Who makes what, and who uses it."""
+    """The maker of each value, and its users."""
 
     def __init__(self, steps, written, wanted):
         self.source = {s.number: s for s in steps}

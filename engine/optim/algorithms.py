@@ -80,7 +80,7 @@ class Algorithm(Optimizer):
         return 1
 
     def _form(self, group):
-        """Which lines of the formula there are."""
+        """Choose the lines of the formula."""
         return [bool(group[name]) for name in self.switches]
 
     def _check(self, group, params):

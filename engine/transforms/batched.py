@@ -528,7 +528,7 @@ def samples(x):
 
 
 def depth(x):
-    """Which of the levels that run an array belongs to, from 1 on."""
+    """Return which of the running levels an array belongs to, counted from 1; 0 for none."""
     return running.levels.index(x.level) + 1 if x.level in running.levels else 0
 
 

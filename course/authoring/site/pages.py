@@ -74,7 +74,7 @@ def document(name: str, links: Links) -> str:
 
 
 def owner() -> str:
-    """Whose the public repository is; nothing as long as there is none."""
+    """Return the owner of the public repository; empty as long as there is none."""
     found = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     return str(found.get("tool", {}).get("undertorch", {}).get("owner", ""))
 

@@ -35,7 +35,7 @@ Found = tuple[int | None, str]
 
 
 class Trial(NamedTuple):
-    """How notebooks are run, and where."""
+    """A way to run notebooks: where, for how long, with which kernel."""
 
     path: Path
     timeout: int

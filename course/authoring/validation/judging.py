@@ -24,7 +24,7 @@ from course.base.environment import Problem
 
 
 class How(NamedTuple):
-    """What is asked of each notebook."""
+    """The demands on each notebook."""
 
     timeout: int
     kernels: tuple[str | None, ...]  # the second one is for the second world
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Verdict:
-    """What one notebook came to."""
+    """The outcome for one notebook."""
 
     path: Path
     text: Path | None = None

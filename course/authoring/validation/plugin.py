@@ -85,7 +85,7 @@ class Notebook(pytest.File):
 
 
 class Wrong(Exception):
-    """What is wrong, as the reader is told."""
+    """A finding, in the words that the reader is told."""
 
 
 class Item(pytest.Item):

@@ -71,6 +71,6 @@ def centre(text: ElementTree.Element, group: ElementTree.Element) -> None:
 
 
 def text_at(data: str, turn: int) -> str:
-    """Which of the texts ("step text", a line each) holds at a step."""
+    """Return the one of the texts ("step text", a line each) that holds at a step."""
     lines = [line.partition(" ") for line in data.splitlines()]
     return [text for k, _, text in lines if int(k) <= turn][-1]

@@ -9,7 +9,7 @@ from engine import nn
 
 
 def line():
-    """A model with known numbers, and an optimiser for it."""
+    """Make a model with known numbers, and an optimiser for it."""
     model = nn.Linear(2, 1)
     with engine.no_grad():
         model.weight.copy_(engine.tensor([[1.0, -1.0]]))
@@ -18,7 +18,7 @@ def line():
 
 
 def uneven(guess, true):
-    """A loss that is another one if its arguments are exchanged."""
+    """Compute a loss that changes if its arguments are exchanged."""
     return ((guess - true) ** 2 * (1 + true**2)).mean()
 
 
@@ -44,7 +44,7 @@ class Steps:
 
 
 def steps(step, times):
-    """The losses of some steps, the numbers after them, whether gradients are left, and how often a step was taken."""
+    """Return the losses of some steps, the numbers after them, whether gradients are left, and how often it stepped."""
     model = line()
     optimizer = engine.optim.SGD(model.parameters(), lr=0.02)
     watch = Steps(model, optimizer, lambda: [p.grad for p in model.parameters()])
@@ -140,7 +140,7 @@ MEANS_OF_BATCHES = {"batches of 4 and 2": (3 / 4 + 2 / 2) / 2}
 
 
 def counts_examples(did):
-    """Whether the number is not the mean of the batches' means, where that is another one."""
+    """Tell whether the number differs from the mean of the batches' means, where that is a different one."""
     sizes = did.shown.partition(",")[0]
     return abs(did.result["accuracy"] - MEANS_OF_BATCHES.get(sizes, -1)) > 1e-6
 
@@ -167,7 +167,7 @@ def accuracy_more(accuracy):
 
 
 def down_the_columns(scores, y):
-    """How many are right of those that `argmax(dim=0)` finds, as far as the two go together."""
+    """Count how many `argmax(dim=0)` finds rightly, as far as its results and the answers go together."""
     return sum(given == answer for given, answer in zip(scores.argmax(dim=0).tolist(), y.tolist(), strict=False))
 
 
@@ -203,7 +203,7 @@ def share(
 
 
 def fitted(fit, steps):
-    """The losses, and how they came about: what each step followed, with which rate, from how many passes."""
+    """Return the losses, and how they came about: what each step followed, with which rate, from how many passes."""
     model, asked = line(), 0
     optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
     x, y = engine.tensor([[1.5, 2.0], [0.0, 1.0], [2.0, -1.0]]), engine.tensor([[1.25], [2.0], [-0.5]])
@@ -497,10 +497,7 @@ EXERCISES = (
         trial=step_trial,
         hidden=step_more,
         wrong=(
-            (
-                training_step(("back", "step")),
-                "The gradients are not cleared: the next step will add its own to them.",
-            ),
+            (training_step(("back", "step")), "The gradients are not cleared: the next step will add its own to them."),
             (
                 training_step(("back", "clear", "step")),
                 "The step finds no gradients: it comes before `backward()`, or they were cleared in between.",
@@ -566,10 +563,7 @@ EXERCISES = (
                 share(good=lambda scores, y: (scores.argmin(dim=1) == y).sum().item()),
                 "That is the *smallest* score of each example. The largest one is the model's answer.",
             ),
-            (
-                share(count=lambda right, seen, parts: 1 - right / seen),
-                "That is the fraction that is *wrong*.",
-            ),
+            (share(count=lambda right, seen, parts: 1 - right / seen), "That is the fraction that is *wrong*."),
             (
                 share(count=lambda right, seen, parts: right / len(parts)),
                 "How many are right for each *batch*. Divide by the number of examples.",
@@ -698,15 +692,9 @@ EXERCISES = (
         trial=momentum_trial,
         hidden=momentum_more,
         wrong=(
-            (
-                with_velocity(lambda v, g: v.copy_(g)),
-                "The velocity forgets what it was. 0.9 of it stays.",
-            ),
+            (with_velocity(lambda v, g: v.copy_(g)), "The velocity forgets what it was. 0.9 of it stays."),
             (with_velocity(lambda v, g: v.add_(g)), "The velocity keeps all of itself. It should keep 0.9 of it."),
-            (
-                with_velocity(lambda v, g: v.mul_(0.9).add_(0.1 * g)),
-                "The gradient is added in full, not times 0.1.",
-            ),
+            (with_velocity(lambda v, g: v.mul_(0.9).add_(0.1 * g)), "The gradient is added in full, not times 0.1."),
             (
                 with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.add_(rate * v)),
                 "That walks uphill: minus the rate times the velocity.",
@@ -816,10 +804,7 @@ EXERCISES = (
                 never_patient_again,
                 "A better epoch makes patience begin anew. You count all epochs that were no better, from the start.",
             ),
-            (
-                lambda losses, patience: tuple(epoch + 1 for epoch in stop(losses, patience)),
-                "Both are counted from 0.",
-            ),
+            (lambda losses, patience: tuple(epoch + 1 for epoch in stop(losses, patience)), "Both are counted from 0."),
             (lambda losses, patience: stop(losses, patience)[::-1], "The two are in the opposite order."),
         ),
         properties=(

@@ -34,7 +34,7 @@ class GradBucket:
         self.work = None
 
     def index(self):
-        """Which bucket it is: the first one goes off first."""
+        """Return the bucket's number: the first one goes off first."""
         return self.number
 
     def buffer(self):

@@ -19,7 +19,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 
 class Other(Exception):
-    """What is made here is not what the notebook shows."""
+    """Raised where what is made here is not what the notebook shows."""
 
 
 def places(cells: Sequence["NotebookNode"]) -> list[int]:

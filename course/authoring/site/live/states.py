@@ -24,7 +24,7 @@ class TooMany(Exception):
 
 
 class Kind(NamedTuple):
-    """How the figures of a front end are moved."""
+    """The way in which the figures of a front end are moved."""
 
     inputs: tuple[str, ...] = ()  # what the page sets; nothing: all that is ever shown is there from the beginning
     moves: Callable[[Values, Values], Iterator[Values]] = lambda now, begin: iter(())
@@ -34,7 +34,7 @@ class Kind(NamedTuple):
 
 
 class States(NamedTuple):
-    """What is shown first, and for each request of the page what is then."""
+    """The first state shown, and for each of the page's requests the one that follows."""
 
     begin: dict[str, Any]
     shown: list[dict[str, Any]]

@@ -90,7 +90,8 @@ def pieces(path: Path) -> tuple[list[Piece], list[tuple[str, str]]]:
             whole.append(piece)
             continue
         try:  # somebody has packed their notebook
-            inner = list(_of_zip(piece.name, piece.data, refused))
+            left = MOST_BYTES_IN_ALL - sum(len(part.data) for part in [*found, *whole])
+            inner = list(_of_zip(piece.name, piece.data, refused, min(MOST_BYTES, left)))
         except Problem as problem:
             refused.append((piece.name, str(problem)))
             continue
@@ -115,7 +116,7 @@ def _of_folder(folder: Path, refused: list[tuple[str, str]]) -> Iterator[Piece]:
         yield Piece(name, path.read_bytes(), datetime.datetime.fromtimestamp(about.st_mtime).astimezone())
 
 
-def _of_zip(label: str, data: bytes, refused: list[tuple[str, str]]) -> Iterator[Piece]:
+def _of_zip(label: str, data: bytes, refused: list[tuple[str, str]], most: int = MOST_BYTES_IN_ALL) -> Iterator[Piece]:
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, ValueError, struct.error) as error:
@@ -124,8 +125,9 @@ def _of_zip(label: str, data: bytes, refused: list[tuple[str, str]]) -> Iterator
     for entry in entries:
         if danger := _danger(entry):
             raise Problem(f"{label} was not opened: {entry.filename!r} {danger}. No platform makes such an archive.")
-    if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > MOST_BYTES_IN_ALL:
-        raise Problem(f"{label} was not opened: it holds more than {MOST_FILES} files, or than 2 GB.")
+    if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > most:
+        size = f"{max(most, 0) / 1e6:.0f} MB"
+        raise Problem(f"{label} was not opened: it holds more than {MOST_FILES} files, or than {size}.")
     for entry in entries:
         name = entry.filename.replace("\\", "/")
         if any(part in UNSEEN for part in PurePosixPath(name).parts):

@@ -19,6 +19,7 @@ from course.classroom.tables import ID, Person, plain, read
 NOTEBOOK = re.compile(r"(?i).*\.ipynb(\.txt|\.json)?$")
 ENDING = re.compile(r"(?i)\.ipynb(\.\w+)?$")
 GRADE_ID = re.compile(rb'"grade_id"\s*:\s*"([\w-]+)"')
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 WORKSHEET_TIMES = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M")
 STAMP = "%Y-%m-%d %H:%M:%S UTC"  # as nbgrader reads it
 
@@ -117,7 +118,7 @@ def collect(course: Class, paths: list[Path], who: dict[str, str], at: datetime.
         says.append(f"{name}: {', '.join(f'{n} {what}' for what, n in counts.items())}.")
     if not arrived:
         says.append("No notebook was taken.")
-    says += [f"  {note}" for note in notes]
+    says += [f"  {CONTROLS.sub('?', note)}" for note in notes]  # a name may hold what a terminal obeys
     for name in sorted(done):
         there = course.submitters(name)
         missing = [f"{person.name} ({person.id})" for person in names.values() if person.id not in there]

@@ -101,3 +101,5 @@ c.Autograde.autograde_preprocessors = [
 c.AssignLatePenalties.plugin_class = Late
 # nbgrader's own feedback would show the hidden tests.
 c.GenerateFeedback.preprocessors = [GetGrades, ClearHiddenTests, CSSHTMLHeaderPreprocessor]
+# Nobody's words act in the pages of who marks them.
+c.HTMLExporter.filters = {"markdown2html": "course.classroom.shown.words"}

@@ -6,7 +6,6 @@
 #   accounts                     groups undertorch and undertorch-teachers, user undertorch-grader
 set -euo pipefail
 umask 022
-
 folder=$(realpath -m "${1:-/opt/undertorch}")
 course=$(realpath "$(dirname "$0")/../..")
 python=${PYTHON:-python3}
@@ -38,7 +37,7 @@ fi
 "$folder/venv/bin/python" -m compileall -q "$folder/course/engine" "$folder/course/course"
 proxy=5.3.0
 grep -qs "\"version\": \"$proxy\"" "$folder/node_modules/configurable-http-proxy/package.json" ||
-  npm install --silent --no-fund --prefix "$folder" "configurable-http-proxy@$proxy"
+  npm install --loglevel=error --no-fund --prefix "$folder" "configurable-http-proxy@$proxy"
 
 here=$folder/course/deploy/server
 mkdir -p "$here" && cp -r "$course/deploy/server/." "$here"

@@ -43,12 +43,11 @@ def with_groups(_authenticator, _handler, authentication):
 c.Authenticator.post_auth_hook = with_groups
 
 # A learner's server.
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 c.Spawner.environment = {
     "PATH": f"{FOLDER}/bin:{FOLDER}/venv/bin:/usr/local/bin:/usr/bin:/bin",
     "PYTHONPATH": str(FOLDER / "course"),
     "JUPYTER_CONFIG_PATH": f"{FOLDER}/etc/learner:{FOLDER}/etc",
-    **dict.fromkeys(THREADS, "1"),  # a class shares the cores
+    **{f"{of}_NUM_THREADS": "1" for of in ("OMP", "OPENBLAS", "MKL", "NUMBA")},  # a class shares the cores
 }
 BYTES = int(MEMORY_GB * 2**30)
 c.Spawner.env_keep = ["LANG", "LC_ALL", "TZ"]

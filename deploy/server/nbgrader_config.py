@@ -1,5 +1,6 @@
 """nbgrader on a class's server: the exchange, and what is taken out of it. For learners and teachers alike."""
 
+import contextlib
 import datetime
 import os
 import pwd
@@ -10,7 +11,6 @@ from pathlib import Path
 from nbgrader.exchange.default import ExchangeCollect, ExchangeSubmit
 
 MOST_FILES, MOST_BYTES = 20, 5_000_000
-SHOWN = ("username", "timestamp", "filename")
 NOTEBOOK = re.compile(r"[\w(][\w ().,@+-]*\.ipynb")
 CLOCK = datetime.timedelta(minutes=2)  # how far a claimed time may be from that of the file system
 
@@ -27,33 +27,39 @@ class Collect(ExchangeCollect):
     """Takes whose a submission is, and when it came, from the file system; and files alone, never what a link names."""
 
     def _path_to_record(self, path):
-        record, about = super()._path_to_record(path), os.lstat(path)
-        came = datetime.datetime.fromtimestamp(about.st_ctime, datetime.UTC).replace(tzinfo=None)
-        if abs(came - record["timestamp"]) > CLOCK:
-            record["timestamp"] = came
-        if not Path(path, "submission_secret.txt").is_file():  # nbgrader writes it last: this one broke off
-            record["timestamp"] = datetime.datetime(1970, 1, 1)
-        try:
+        about, none = os.lstat(path), datetime.datetime(1970, 1, 1)
+        record = {"username": str(about.st_uid), "filename": Path(path).name, "timestamp": none}
+        with contextlib.suppress(KeyError):
             record["username"] = pwd.getpwuid(about.st_uid).pw_name
-        except KeyError:
-            record["username"] = str(about.st_uid)
+        with contextlib.suppress(Exception):  # no folder, closed, a time that is none: the others are collected
+            files = {entry.name: entry.stat(follow_symlinks=False) for entry in os.scandir(path)}
+            if "submission_secret.txt" in files and stat.S_ISDIR(about.st_mode):  # the last written: it is whole
+                came = max(each.st_ctime for each in (about, *files.values()))  # altered later, it came later
+                record["timestamp"] = datetime.datetime.fromtimestamp(came, datetime.UTC).replace(tzinfo=None)
+            claimed = super()._path_to_record(path)["timestamp"]
+            if abs(record["timestamp"] - claimed) <= CLOCK:
+                record["timestamp"] = claimed
         return record
 
     def do_copy(self, src, dest, log=None):
-        record, claimed = self._path_to_record(src), super()._path_to_record(src)
-        if claimed != record:
-            self.log.warning("Handed in by %s at %s, whatever its name says: %s", *map(record.get, SHOWN))
-        folder = os.open(src, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            folder = os.open(src, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError as error:
+            return self.log.error("%r was left out: %s", Path(src).name, error.strerror)
         Path(dest).mkdir()
         wanted = {f"{self.coursedir.assignment_id}.ipynb", "submission_secret.txt"}
-        for name in sorted(os.listdir(folder), key=lambda name: (name not in wanted, name))[:MOST_FILES]:  # noqa: PTH208  a descriptor
-            if name in wanted or NOTEBOOK.fullmatch(name):
+        for file in sorted(os.listdir(folder), key=lambda file: (file not in wanted, file))[:MOST_FILES]:  # noqa: PTH208  a descriptor
+            if file in wanted or NOTEBOOK.fullmatch(file):
                 try:
-                    Path(dest, name).write_bytes(own(name, folder))
+                    Path(dest, file).write_bytes(own(file, folder))
                 except OSError as error:
-                    self.log.error("%s of %s was left out: %s", name, record["username"], error.strerror or error)
+                    self.log.error("%s of %r was left out: %s", file, Path(src).name, error.strerror or error)
         os.close(folder)
-        Path(dest, "timestamp.txt").write_text(f"{record['timestamp']:%Y-%m-%d %H:%M:%S.%f} UTC", encoding="utf-8")
+        record = self._path_to_record(src)  # now: what was altered in between came later
+        who, when = record["username"], f"{record['timestamp']:%Y-%m-%d %H:%M:%S.%f} UTC"
+        if not record["filename"].startswith(f"{who}+{self.coursedir.assignment_id}+{when}"):
+            self.log.warning("Handed in by %s at %s, whatever its name says: %r", who, when, record["filename"])
+        Path(dest, "timestamp.txt").write_text(when, encoding="utf-8")
 
 
 def own(name, folder):

@@ -1,5 +1,6 @@
 """The files of a class's server that can be looked at without root: deploy/server/."""
 
+import datetime
 import os
 import re
 import runpy
@@ -142,6 +143,13 @@ def test_a_link_in_a_submission_is_not_followed(exchange, tmp_path):
     assert "linked.ipynb" in exchange.log and "waits.ipynb" in exchange.log
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives a file to another user: for root")
+def test_a_file_of_somebody_elses_in_a_submission_is_left_out(exchange):
+    folder = exchange.hand_in(me(), **{"ps.ipynb": b"{}", "ps 2.ipynb": b"hidden tests"})
+    os.chown(folder / "ps 2.ipynb", 12345, -1)  # as a hard link would be
+    assert "ps 2.ipynb" not in {Path(path).name for path in exchange.collect()} and "no file of theirs" in exchange.log
+
+
 def test_names_and_sizes_of_what_is_collected_have_limits(exchange):
     many = {f"{number}.ipynb": b"" for number in range(50)}
     odd = {"-rf.ipynb": b"", ".hidden.ipynb": b"", "a\nb.ipynb": b"", "x.py": b"", "$(id).ipynb": b""}
@@ -155,6 +163,42 @@ def test_a_time_that_was_written_by_hand_does_not_count(exchange, tmp_path):
     folder.rename(folder.with_name(folder.name.replace("2099", "2020")))
     assert exchange.collect()[f"{me()}/ps/timestamp.txt"].startswith(b"20")
     assert not exchange.collect()[f"{me()}/ps/timestamp.txt"].startswith((b"2020", b"2099"))
+
+
+def test_what_lies_there_under_any_name_keeps_nobody_else_from_being_collected(exchange, tmp_path):
+    inbound = exchange.hand_in(me(), **{"ps.ipynb": b"{}"}).parent
+    for name in ("+ps+", "a+ps+b", "a+ps+b+c+d+e", "a+ps+99999999999999999999+x", "a+ps+2099-13-45 10:00:00 UTC+x",
+                 "a\n\x1b[2J+ps+2099-01-01+x", "a+ps+" + "y" * 240, "ü+ps+2099-01-01 10:00:00 +\udcff"):  # fmt: skip
+        (inbound / name).mkdir()
+        (inbound / name / "submission_secret.txt").write_text("x", encoding="utf-8")
+        (inbound / name / "ps.ipynb").symlink_to(tmp_path / "class" / "gradebook.db")
+    (inbound / "file+ps+2099-01-01 10:00:00 UTC+x").write_text("x", encoding="utf-8")
+    (inbound / "link+ps+2099-01-01 10:00:00 UTC+x").symlink_to(tmp_path / "class")
+    os.mkfifo(inbound / "fifo+ps+2099-01-01 10:00:00 UTC+x")
+    newest = exchange.hand_in(me(), "2099-01-02", **{"ps.ipynb": b"newest"})
+    while newest.stat().st_ctime_ns <= max(place.lstat().st_ctime_ns for place in inbound.iterdir() if place != newest):
+        newest.chmod(0o755)
+    assert exchange.collect()[f"{me()}/ps/ps.ipynb"] == b"newest"
+    assert "\x1b" not in exchange.log
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "fifo"])
+def test_what_is_no_folder_is_named_and_left_out(exchange, tmp_path, kind):
+    exchange.hand_in(me(), **{"ps.ipynb": b"{}"}).rename(tmp_path / "taken back")
+    place = tmp_path / "exchange" / "undertorch" / "inbound" / "a\x1b+ps+2099-01-01 10:00:00 UTC+x"
+    {"file": place.touch, "link": lambda: place.symlink_to(tmp_path / "taken back"), "fifo": lambda: os.mkfifo(place)}[
+        kind
+    ]()
+    assert not exchange.collect() and "was left out" in exchange.log and "\x1b" not in exchange.log
+
+
+def test_what_is_altered_after_it_was_handed_in_came_when_it_was_altered(exchange):
+    folder = exchange.hand_in(me(), **{"ps.ipynb": b"{}"})
+    file = folder / "ps.ipynb"
+    while file.stat().st_ctime_ns // 1000 <= folder.stat().st_ctime_ns // 1000:
+        file.write_bytes(b"better")  # the folder is as it was
+    came = datetime.datetime.fromtimestamp(file.stat().st_ctime, datetime.UTC)
+    assert exchange.collect()[f"{me()}/ps/timestamp.txt"].decode() == f"{came:%Y-%m-%d %H:%M:%S.%f} UTC"
 
 
 def test_a_submission_that_broke_off_does_not_replace_a_whole_one(exchange):

@@ -488,6 +488,30 @@ def test_a_dangerous_archive_in_an_archive_costs_only_its_own_sender(tmp_path):
     assert [name for name, _ in refused] == ["a_1_assignsubmission_file_/h.zip"]
 
 
+def test_archives_in_an_archive_have_one_limit_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(arriving, "MOST_BYTES", 3000)
+    monkeypatch.setattr(arriving, "MOST_BYTES_IN_ALL", 7000)
+    when = (2027, 1, 1, 0, 0, 0)
+    inner = archive(tmp_path / "inner.zip", [(f"{n}.ipynb", b" " * 900, when) for n in range(3)]).read_bytes()
+    large = archive(tmp_path / "large.zip", [(f"{n}.ipynb", b" " * 900, when) for n in range(4)]).read_bytes()
+    files = [
+        ("a_1_assignsubmission_file_/h.zip", large),
+        *((f"b_{n}_assignsubmission_file_/h.zip", inner) for n in "234"),
+    ]
+    found, refused = arriving.pieces(archive(tmp_path / "a.zip", [(name, data, when) for name, data in files]))
+    assert len(found) == 6 and all("/h.zip/" in piece.name for piece in found)
+    assert [name[0] + name[2] for name, why in refused if "holds more than" in why] == ["a1", "b4"]
+
+
+def test_an_archive_in_an_archive_in_an_archive_is_not_opened(tmp_path):
+    when, data, name = (2027, 1, 1, 0, 0, 0), b"{}", "x.ipynb"
+    for depth in range(20):
+        data = archive(tmp_path / f"{depth}.zip", [(name, data, when)]).read_bytes()
+        name = "Anna Müller_1_assignsubmission_file_/h.zip"
+    found, refused = arriving.pieces(tmp_path / "19.zip")
+    assert [piece.name.count(".zip") for piece in found] == [2] and not refused
+
+
 def test_a_damaged_file_of_an_archive_is_named_and_the_others_are_taken(tmp_path):
     path = archive(
         tmp_path / "a.zip", [(name, os.urandom(500), (2027, 1, 1, 0, 0, 0)) for name in ("a.ipynb", "b.ipynb")]

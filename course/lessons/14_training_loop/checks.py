@@ -2,6 +2,7 @@
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import changed
 from course.judging.trials import Alive
 from engine import nn
 
@@ -69,29 +70,12 @@ def step_more(step):
     yield "", steps, step, 6
 
 
-def training_step(order, loss_of=lambda loss: loss.item()):
-    """`step`, with its lines in another order, or some of them missing."""
-
-    def step(model, loss_fn, optimizer, x, y):
-        loss = loss_fn(model(x), y)
-        for line in order:
-            {"back": loss.backward, "step": optimizer.step, "clear": optimizer.zero_grad}[line]()
-        return loss_of(loss)
-
-    return step
-
-
-def loss_afterwards(model, loss_fn, optimizer, x, y):
-    training_step(("clear", "back", "step", "clear"))(model, loss_fn, optimizer, x, y)
-    return loss_fn(model(x), y).item()
-
-
-def times_the_batch(model, loss_fn, optimizer, x, y):
-    return training_step(("back", "step", "clear"))(model, lambda *both: loss_fn(*both) * len(x), optimizer, x, y)
-
-
-def exchanged(model, loss_fn, optimizer, x, y):
-    return training_step(("back", "step", "clear"))(model, lambda guess, y: loss_fn(y, guess), optimizer, x, y)
+def training_step(model, loss_fn, optimizer, x, y):
+    loss = loss_fn(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.item()
 
 
 # 14.2
@@ -171,32 +155,19 @@ def down_the_columns(scores, y):
     return sum(given == answer for given, answer in zip(scores.argmax(dim=0).tolist(), y.tolist(), strict=False))
 
 
-def hits(scores, y):
-    return (scores.argmax(dim=1) == y).sum().item()
+def accuracy(model, data):
+    before, right, seen = model.training, 0, 0
+    model.eval()
+    with engine.no_grad():
+        for x, y in data:
+            right += (model(x).argmax(dim=1) == y).sum().item()
+            seen += len(y)
+    model.train(before)
+    return right / seen
 
 
-def share(
-    prepare=True, restore=True, notes=False, freeze=False, good=hits, count=lambda right, seen, parts: right / seen
-):
-    """`accuracy`, with something left out, or counted in another way."""
-
-    def accuracy(model, data):
-        before = model.training
-        if prepare:
-            model.eval()
-        if freeze:
-            model.requires_grad_(False)
-        right, seen, parts = 0, 0, []
-        with engine.set_grad_enabled(notes):
-            for x, y in data:
-                found = good(model(x), y)
-                right, seen = right + found, seen + len(y)
-                parts.append(found / len(y))
-        if restore:
-            model.train(before or restore == "train")
-        return count(right, seen, parts)
-
-    return accuracy
+def giving(result):
+    return changed(accuracy, "right / seen", result)
 
 
 # 14.3
@@ -252,23 +223,18 @@ def loss_before_the_loop(model, optimizer, x, y, steps):
     return losses
 
 
-def one_step_only(model, optimizer, x, y, steps):
-    return loop(("clear", "back", "step"))(model, optimizer, x, y, 1)
+def fit(model, optimizer, x, y, steps):
+    losses = []
+    for _ in range(steps):
+        loss = ((model(x) - y) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
 
 
-def loop(order, keep=lambda loss: loss.item(), rate=None):
-    def fit(model, optimizer, x, y, steps):
-        losses = []
-        optimizer.param_groups[0]["lr"] = rate or optimizer.param_groups[0]["lr"]
-        for _ in range(steps):
-            loss = ((model(x) - y) ** 2).mean()
-            lines = {"back": loss.backward, "step": optimizer.step, "clear": optimizer.zero_grad}
-            for line in order:
-                (lines | {"clip": lambda: nn.utils.clip_grad_norm_(model.parameters(), 1.0)})[line]()
-            losses.append(keep(loss))
-        return losses
-
-    return fit
+SMALLER_RATE = "losses, optimizer.param_groups[0]['lr'] = [], 0.01"
 
 
 # 14.4
@@ -307,14 +273,15 @@ def by_optimizer(params, velocities, rate):
         v.copy_(optimizer.state[p]["momentum_buffer"])
 
 
-def with_velocity(rule, move=lambda p, v, rate: p.sub_(rate * v)):
-    def step(params, velocities, rate):
-        with engine.no_grad():
-            for p, v in zip(params, velocities, strict=True):
-                rule(v, p.grad)
-                move(p, v, rate)
+def with_velocity(params, velocities, rate):
+    with engine.no_grad():
+        for p, v in zip(params, velocities, strict=True):
+            v.mul_(0.9).add_(p.grad)
+            p.sub_(rate * v)
 
-    return step
+
+def moving_by(step):
+    return changed(with_velocity, "p.sub_(rate * v)", step)
 
 
 def returns_them(params, velocities, rate):
@@ -322,59 +289,11 @@ def returns_them(params, velocities, rate):
     return params, velocities
 
 
-def moves_first(params, velocities, rate):
-    with engine.no_grad():
-        for p, v in zip(params, velocities, strict=True):
-            p.sub_(rate * v)
-            v.mul_(0.9).add_(p.grad)
-
-
-def nesterov(params, velocities, rate):
-    with engine.no_grad():
-        for p, v in zip(params, velocities, strict=True):
-            v.mul_(0.9).add_(p.grad)
-            p.sub_(rate * (p.grad + 0.9 * v))
-
-
-def rate_in_the_velocity(params, velocities, rate):
-    with engine.no_grad():
-        for p, v in zip(params, velocities, strict=True):
-            v.mul_(0.9).add_(rate * p.grad)
-            p.sub_(v)
-
-
-def the_other_sign(params, velocities, rate):
-    with engine.no_grad():
-        for p, v in zip(params, velocities, strict=True):
-            v.mul_(0.9).sub_(p.grad)
-            p.add_(rate * v)
-
-
-def the_other_sign_and_the_rate(params, velocities, rate):
-    with engine.no_grad():
-        for p, v in zip(params, velocities, strict=True):
-            v.mul_(0.9).sub_(rate * p.grad)
-            p.add_(v)
-
-
 def new_in_both_lists(params, velocities, rate):
     with engine.no_grad():
         for i in range(len(params)):
             velocities[i] = 0.9 * velocities[i] + params[i].grad
             params[i] = params[i] - rate * velocities[i]
-
-
-def rate_twice(params, velocities, rate):
-    with engine.no_grad():
-        for p, v in zip(params, velocities, strict=True):
-            v.mul_(0.9).add_(rate * p.grad)
-            p.sub_(rate * v)
-
-
-def recorded(params, velocities, rate):
-    for p, v in zip(params, velocities, strict=True):
-        v.mul_(0.9).add_(p.grad)
-        p.sub_(rate * v)
 
 
 def close(got, wanted):
@@ -493,45 +412,60 @@ EXERCISES = (
     Exercise(
         key="14.1",
         points=1,
-        answer=training_step(("clear", "back", "step", "clear")),
+        answer=training_step,
         trial=step_trial,
         hidden=step_more,
         wrong=(
-            (training_step(("back", "step")), "The gradients are not cleared: the next step will add its own to them."),
             (
-                training_step(("back", "clear", "step")),
+                changed(training_step, "optimizer.zero_grad()", ""),
+                "The gradients are not cleared: the next step will add its own to them.",
+            ),
+            (
+                changed(training_step, "optimizer.zero_grad()", "", "backward()", "backward(); optimizer.zero_grad()"),
                 "The step finds no gradients: it comes before `backward()`, or they were cleared in between.",
             ),
-            (loss_afterwards, "That is the loss *after* the step. Asked for is the one from which the step was made."),
             (
-                times_the_batch,
+                changed(training_step, "loss.item()", "loss_fn(model(x), y).item()"),
+                "That is the loss *after* the step. Asked for is the one from which the step was made.",
+            ),
+            (
+                changed(training_step, "loss_fn(model(x), y)", "loss_fn(model(x), y) * len(x)"),
                 "`loss_fn` gives the mean over the batch. Times the number of examples, the loss is another one, and "
                 "the step is too long.",
             ),
-            (exchanged, "The model's result comes first, and the true answer second: `loss_fn(model(x), y)`."),
             (
-                training_step(("back", "step", "clear"), loss_of=lambda loss: None),
+                changed(training_step, "model(x), y)", "y, model(x))"),
+                "The model's result comes first, and the true answer second: `loss_fn(model(x), y)`.",
+            ),
+            (
+                changed(training_step, "return loss.item()", ""),
                 "A right step. But the loss is not given back: is a `return` missing?",
             ),
         ),
         properties=(
             Property(
-                training_step(("back", "step", "clear"), loss_of=lambda loss: loss),
+                changed(training_step, "loss.item()", "loss"),
                 lambda did: isinstance(did.result["losses"][0], float),
                 "The loss comes back as a tensor. A Python number is asked for, which keeps no graph: `.item()`.",
             ),
             Property(
-                training_step(("clear", "back", "step")),
+                changed(
+                    training_step,
+                    "optimizer.zero_grad()",
+                    "",
+                    "loss.backward()",
+                    "optimizer.zero_grad(); loss.backward()",
+                ),
                 lambda did: not did.result["gradients left"],
                 "After the call gradients are left in `.grad`: clear them at the end.",
             ),
             Property(
-                training_step(("back", "clear")),
+                changed(training_step, "optimizer.step()", ""),
                 lambda did: did.result["steps taken"] > 0,
                 "`optimizer.step()` is never called, so nothing is learnt.",
             ),
             Property(
-                training_step(("back", "step", "step", "clear")),
+                changed(training_step, "optimizer.step()", "optimizer.step(); optimizer.step()"),
                 lambda did: did.result["steps taken"] <= did.expected["steps taken"],
                 "`optimizer.step()` is called more than once in a step.",
             ),
@@ -546,69 +480,63 @@ EXERCISES = (
     Exercise(
         key="14.2",
         points=2,
-        answer=share(),
+        answer=accuracy,
         trial=accuracy_trial,
         hidden=accuracy_more,
         wrong=(
+            (giving("right"), "That is how many are right. Divide by how many there are."),
             (
-                share(count=lambda right, seen, parts: right),
-                "That is how many are right. Divide by how many there are.",
-            ),
-            (
-                share(good=down_the_columns),
+                changed(accuracy, "(model(x).argmax(dim=1) == y).sum().item()", "down_the_columns(model(x), y)"),
                 "`argmax(dim=0)` goes down the columns: which example has the largest score of a class. Each example "
                 "is a row, and its answer is `argmax(dim=1)`.",
             ),
             (
-                share(good=lambda scores, y: (scores.argmin(dim=1) == y).sum().item()),
+                changed(accuracy, "argmax", "argmin"),
                 "That is the *smallest* score of each example. The largest one is the model's answer.",
             ),
-            (share(count=lambda right, seen, parts: 1 - right / seen), "That is the fraction that is *wrong*."),
-            (
-                share(count=lambda right, seen, parts: right / len(parts)),
-                "How many are right for each *batch*. Divide by the number of examples.",
-            ),
+            (giving("1 - right / seen"), "That is the fraction that is *wrong*."),
+            (giving("right / len(data)"), "How many are right for each *batch*. Divide by the number of examples."),
         ),
         properties=(
             Property(
-                share(count=lambda right, seen, parts: sum(parts) / len(parts)),
+                changed(accuracy, ".item()", ".item() / len(y)", "right / seen", "right / len(data)"),
                 counts_examples,
                 "A mean of the batches' shares: a small batch counts as much as a large one. Count examples instead.",
             ),
             Property(
-                share(prepare=False),
+                changed(accuracy, "model.eval()", ""),
                 lambda did: not did.result["asked while in training"],
                 "The model is asked while in training, where dropout is at work: `model.eval()` first.",
             ),
             Property(
-                share(restore=False),
+                changed(accuracy, "model.train(before)", ""),
                 lambda did: did.result["training afterwards"] or not did.expected["training afterwards"],
                 "The mode is not put back: the model was in training when it came, and is not any more. Remember "
                 "`model.training` first.",
             ),
             Property(
-                share(restore="train"),
+                changed(accuracy, "model.train(before)", "model.train()"),
                 lambda did: not did.result["training afterwards"] or did.expected["training afterwards"],
                 "The model was not in training when it came, and is now.",
             ),
             Property(
-                share(notes=True),
+                changed(accuracy, "no_grad()", "enable_grad()"),
                 lambda did: not did.result["took notes"],
                 "Notes are taken, though nobody goes back: `with engine.no_grad():` around the loop.",
             ),
             Property(
-                share(freeze=True),
+                changed(accuracy, "model.eval()", "model.eval().requires_grad_(False)"),
                 lambda did: did.result["can still learn"] or not did.expected["can still learn"],
                 "No notes are taken, but the parameters are frozen from now on: a training that goes on after "
                 "this learns nothing. `with engine.no_grad():` leaves them as they are.",
             ),
             Property(
-                share(count=lambda right, seen, parts: engine.tensor(right / seen)),
+                giving("engine.tensor(right / seen)"),
                 lambda did: isinstance(did.result["accuracy"], float | int),
                 "A tensor comes back. A Python number is asked for: `.item()`.",
             ),
             Property(
-                share(count=lambda right, seen, parts: 100 * right / seen),
+                giving("100 * right / seen"),
                 lambda did: did.result["accuracy"] <= 1,
                 "That is more than 1. A fraction is asked for, from 0 to 1: divide by the number of examples.",
             ),
@@ -623,48 +551,54 @@ EXERCISES = (
     Exercise(
         key="14.3",
         points=1,
-        answer=loop(("clear", "back", "step")),
+        answer=fit,
         trial=fit_trial,
         hidden=fit_more,
         wrong=(
             (
-                loop(("back", "step"), rate=0.01),
+                changed(fit, "losses = []", SMALLER_RATE, "optimizer.zero_grad()", ""),
                 "A smaller rate only puts it off. The gradients of all steps still add up.",
             ),
             (
-                loop(("back", "clip", "step")),
+                changed(
+                    fit,
+                    "optimizer.zero_grad()",
+                    "",
+                    "backward()",
+                    "backward(); nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+                ),
                 "Clipping limits the step, and not the mistake: it still follows the sum of all gradients so far.",
             ),
         ),
         properties=(
             Property(
-                loop(("back", "step")),
+                changed(fit, "optimizer.zero_grad()", ""),
                 lambda did: "something else" not in did.result["steps followed"],
                 "A step follows not only the gradients of its own loss, but the sum with all older ones. In each round "
                 "they must be cleared, before `backward` or after `step`.",
             ),
             Property(
-                loop(("back", "clear", "step")),
+                changed(fit, "optimizer.zero_grad()", "", "backward()", "backward(); optimizer.zero_grad()"),
                 lambda did: "nothing" not in did.result["steps followed"],
                 "A step finds no gradients to follow: it comes before `backward()`, or they were cleared in between.",
             ),
             Property(
-                one_step_only,
+                changed(fit, "range(steps)", "range(1)"),
                 lambda did: did.result["steps taken"] == did.expected["steps taken"],
                 "`optimizer.step()` should be called once in each of the rounds.",
             ),
             Property(
-                loop(("clear", "back", "step"), rate=0.01),
+                changed(fit, "losses = []", SMALLER_RATE),
                 lambda did: did.result["rates"] == did.expected["rates"],
                 "The learning rate is not what the optimiser came with. The fault is not in the rate.",
             ),
             Property(
-                loop(("clear", "back", "step"), keep=lambda loss: loss),
+                changed(fit, "loss.item()", "loss"),
                 lambda did: did.result["graphs alive at once"] == "at most two",
                 "The graphs of all rounds are alive at the end: keep numbers in the list, `.item()`.",
             ),
             Property(
-                loop(("clear", "back", "step"), keep=lambda loss: loss.detach()),
+                changed(fit, "loss.item()", "loss.detach()"),
                 lambda did: (
                     "4 steps" not in did.shown
                     or did.result["graphs alive at once"] != "at most two"
@@ -692,25 +626,25 @@ EXERCISES = (
         trial=momentum_trial,
         hidden=momentum_more,
         wrong=(
-            (with_velocity(lambda v, g: v.copy_(g)), "The velocity forgets what it was. 0.9 of it stays."),
-            (with_velocity(lambda v, g: v.add_(g)), "The velocity keeps all of itself. It should keep 0.9 of it."),
-            (with_velocity(lambda v, g: v.mul_(0.9).add_(0.1 * g)), "The gradient is added in full, not times 0.1."),
             (
-                with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.add_(rate * v)),
-                "That walks uphill: minus the rate times the velocity.",
+                changed(with_velocity, "v.mul_(0.9).add_(p.grad)", "v.copy_(p.grad)"),
+                "The velocity forgets what it was. 0.9 of it stays.",
             ),
+            (changed(with_velocity, ".mul_(0.9)", ""), "The velocity keeps all of itself. It should keep 0.9 of it."),
+            (changed(with_velocity, "p.grad", "0.1 * p.grad"), "The gradient is added in full, not times 0.1."),
+            (moving_by("p.add_(rate * v)"), "That walks uphill: minus the rate times the velocity."),
             (
-                rate_in_the_velocity,
+                changed(with_velocity, "p.grad", "rate * p.grad", "rate * v", "v"),
                 "The rate is in the velocity, as some textbooks have it. While the rate stays, the parameters move "
                 "alike. Here, as in PyTorch, it comes in at the end, when the parameter moves.",
             ),
             (
-                the_other_sign,
+                changed(with_velocity, "add_(", "sub_(", "p.sub_(rate", "p.add_(rate"),
                 "Your velocity points downhill, and the parameter follows it with a plus. That leads to the same "
                 "place. But here the velocity adds up gradients, and the minus comes when the parameter moves.",
             ),
             (
-                the_other_sign_and_the_rate,
+                changed(with_velocity, "add_(", "sub_(rate * ", "p.sub_(rate * v)", "p.add_(v)"),
                 "Your velocity holds minus the rate times the gradients. That leads to the same place. But here it "
                 "adds up the gradients as they are; minus and rate come when the parameter moves.",
             ),
@@ -718,22 +652,22 @@ EXERCISES = (
                 new_in_both_lists,
                 "New tensors are put into both lists. Those that the caller holds must change: `add_`, `mul_`, `sub_`.",
             ),
-            (rate_twice, "The rate comes in twice: in the velocity, and when the parameter moves. Only there."),
             (
-                with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.sub_(v)),
-                "The parameter moves by the whole velocity. Times the rate.",
+                changed(with_velocity, "p.grad", "rate * p.grad"),
+                "The rate comes in twice: in the velocity, and when the parameter moves. Only there.",
             ),
+            (moving_by("p.sub_(v)"), "The parameter moves by the whole velocity. Times the rate."),
             (
-                nesterov,
+                moving_by("p.sub_(rate * (p.grad + 0.9 * v))"),
                 "That is the variant by Nesterov, which looks one step ahead (`nesterov=True`). Asked for is the "
                 "simple one.",
             ),
             (
-                moves_first,
+                changed(with_velocity, "p.sub_(rate * v)", "", "v.mul_", "p.sub_(rate * v); v.mul_"),
                 "The parameter moves by the velocity of the last step. First the velocity, then the parameter.",
             ),
             (
-                with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.sub_(rate * p.grad)),
+                moving_by("p.sub_(rate * p.grad)"),
                 "The velocity is right, and nobody uses it: the parameter moves by its gradient alone.",
             ),
             (new_tensors, "You make new tensors. Those that the caller holds must change: `add_`, `mul_`, `sub_`."),
@@ -748,18 +682,18 @@ EXERCISES = (
         ),
         properties=(
             Property(
-                recorded,
+                changed(with_velocity, "with engine.no_grad():", "if True:"),
                 lambda did: did.error != "RuntimeError" or not did.shown.startswith("one step"),
                 "Changing a leaf is itself an operation that is noted. Take no notes: `with engine.no_grad():`.",
             ),
             Property(
-                with_velocity(lambda v, g: v.mul_(0.5).add_(g)),
+                changed(with_velocity, "0.9", "0.5"),
                 lambda did: all(map(close, did.result["velocities"], did.expected["velocities"])),
                 "The velocities that the caller holds are not what they should be afterwards: 0.9 times themselves, "
                 "plus the gradient.",
             ),
             Property(
-                with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.sub_(0.5 * rate * v)),
+                moving_by("p.sub_(0.5 * rate * v)"),
                 lambda did: all(map(close, did.result["parameters"], did.expected["parameters"])),
                 "The parameters are not where they should be afterwards: moved by minus the rate times the velocity.",
             ),

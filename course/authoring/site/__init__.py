@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from course.authoring.site.pages import write
+from course.authoring.site.pages import owner, write
 from course.base.environment import Problem, workers
 from course.base.notebooks import ROOT
 
@@ -36,6 +36,7 @@ def build(target: Path, sources: Path = FOLDER / "site-sources", lite: bool = Fa
                 {
                     "site_linked": sorted(linked),
                     "site_lite": lite,
+                    "site_owner": owner(),
                     "html_extra_path": [str(beside.resolve())],
                 },
                 status=None,

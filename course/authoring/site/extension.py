@@ -24,12 +24,18 @@ USABLE = {
     "<pre>": '<pre tabindex="0">',  # so that a keyboard scrolls a long line
     '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',  # and a wide table
 }
+# Where others' computers open a notebook, once it is known whose the public repository is.
+CLOUDS = {
+    "on Binder": "https://mybinder.org/v2/gh/{owner}/undertorch/HEAD?urlpath=lab/tree/{copy}",
+    "in Colab": "https://colab.research.google.com/github/{owner}/undertorch/blob/HEAD/{page}.ipynb",
+}
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_config_value("site_linked", [], "html", types=[list])
     app.add_config_value("site_lite", False, "html", types=[bool])
+    app.add_config_value("site_owner", "", "html", types=[str])
     app.add_html_math_renderer("mathml", (_formula, None), (_displayed, None))
     app.connect("html-page-context", offer)
     app.connect("html-collect-pages", files)
@@ -64,11 +70,22 @@ def finish(app: "Sphinx", exception: Exception | None) -> None:
 
 
 def offer(app: "Sphinx", page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Begin a page that is a notebook with where it can be run, if that has been made."""
+    """Begin a page that is a notebook with where it can be run."""
     folder = copies.MINE.get(page.partition("/")[0])
-    if app.config.site_lite and folder and (ROOT / f"{page}.ipynb").is_file():
-        place = f"../{lite.FOLDER}/lab/index.html?path={folder}/{page.partition('/')[2]}.ipynb"
-        context["body"] = f'<p><a href="{place}">Run it in your browser</a></p>\n{context["body"]}'
+    if folder and (ROOT / f"{page}.ipynb").is_file():
+        copy = f"{folder}/{page.partition('/')[2]}.ipynb"
+        links = [f'<a href="{place}">{name}</a>' for name, place in launches(app.config, page, copy)]
+        if links:
+            context["body"] = f"<p>Run it {', '.join(links)}</p>\n{context['body']}"
+
+
+def launches(config: Any, page: str, copy: str) -> Iterator[tuple[str, str]]:
+    """The places where a notebook can be run: words and address."""
+    if config.site_lite:
+        yield "in your browser", f"../{lite.FOLDER}/lab/index.html?path={copy}"
+    if config.site_owner:
+        for name, place in CLOUDS.items():
+            yield name, place.format(owner=config.site_owner, page=page, copy=copy)
 
 
 def files(app: "Sphinx") -> Iterator[tuple[str, dict[str, str], str]]:

@@ -1,12 +1,14 @@
 """The site's pages: where links lead there, which outputs wait for their answer, and a whole build."""
 
+import inspect
 import re
+import types
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from course.authoring.site import charts, lessons, pages, recaps, reference
+from course.authoring.site import charts, extension, lessons, pages, recaps, reference
 from course.authoring.site.links import Links
 
 nbformat = pytest.importorskip("nbformat")
@@ -86,6 +88,21 @@ def test_addresses_that_say_owner_are_links_once_it_is_known_and_left_out_until_
     assert pages.owned("A\n\nFor OWNER:\n\n| `https://x.org/OWNER/u` |\n\nB OWNER", owner) == shown
 
 
+def test_a_notebook_is_offered_where_it_can_be_run_and_nowhere_else():
+    def offered(page, **config):
+        context = {"body": "<h1>05</h1>"}
+        app = types.SimpleNamespace(config=types.SimpleNamespace(**{"site_lite": False, "site_owner": "", **config}))
+        extension.offer(app, page, "page.html", context, None)
+        return re.findall(r'href="(.*?)"', context["body"])
+
+    lesson = "notebooks/05_graph"
+    binder, colab = offered(lesson, site_owner="ada")
+    assert binder.endswith("/gh/ada/undertorch/HEAD?urlpath=lab/tree/my_lessons/05_graph.ipynb")
+    assert colab.endswith("/ada/undertorch/blob/HEAD/notebooks/05_graph.ipynb")
+    assert offered("exercises/05_graph", site_lite=True) == ["../lite/lab/index.html?path=my_exercises/05_graph.ipynb"]
+    assert offered(lesson) == offered("docs/engine", site_lite=True, site_owner="ada") == []
+
+
 def test_the_outputs_that_answer_a_prediction_are_folded_and_no_others(links):
     cells = [
         v4.new_code_cell("print(0)"),
@@ -134,6 +151,25 @@ def test_a_name_of_the_reference_has_its_signature_and_its_row():
     assert "def eye_" in "".join(lines[int(row) - 1 :][:2])  # a decorator may come first
     assert reference.source(reference.found("engine.cdist")).startswith("engine/ops/norms.py#L")
     assert reference.found("engine.no_such_name") is None
+
+
+def test_a_name_that_lessons_use_says_which_of_them_teaches_it():
+    from course.base.notebooks import lesson_notebooks
+    from engine.help import texts
+
+    known = {
+        reference.full(module, name): text for module in reference.modules() for name, text in texts(module).items()
+    }
+    lines = []
+    for path in lesson_notebooks().values():
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "code":
+                lines += re.findall(r"\b(?:engine|nn|F)(?:\.\w+)+", cell.source)
+    short = {"nn": "engine.nn", "F": "engine.nn.functional"}
+    used = {re.sub(r"^\w+", lambda start: short.get(start[0], start[0]), line) for line in lines} & known.keys()
+    assert len(used) > 100
+    used -= {name for name in used if inspect.ismodule(reference.found(name))}
+    assert {name for name in used if not re.search(r"[Ll]esson \d\d", known[name])} == set()
 
 
 def test_recaps_make_a_glossary_in_order_and_a_cheat_sheet(tmp_path, links):

@@ -5,7 +5,14 @@ import re
 from typing import Any
 
 TABLE = re.compile(r"<!-- figures: \w+ medians -->\n((?:\|.*\n)+)")
-MARKS = {"engine": "o", "engine, compiled": "D", "JAX, jit": "^", "NumPy by hand": "s", "MyGrad": "x"}
+MARKS = {
+    "engine": "o",
+    "engine, compiled": "D",
+    "JAX, jit": "^",
+    "NumPy by hand": "s",
+    "MyGrad": "x",
+    "torch.compile": "+",
+}
 WORDS = (
     "*How long each takes beside PyTorch, whose own time is the line at 1: left of it is faster, and each step of the "
     "grid is ten times. The numbers are in the table.*"
@@ -39,7 +46,7 @@ def chart(table: str) -> str:
     style: Any = {"svg.fonttype": "none", "svg.hashsalt": "charts", "font.family": "sans-serif", "font.size": 11}
     style |= dict.fromkeys(["text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"], _INK)
     with mpl.rc_context(style):
-        figure = Figure(figsize=(8, 0.9 + 0.32 * len(workloads)), layout="constrained")
+        figure = Figure(figsize=(8, 1.2 + 0.32 * len(workloads)), layout="constrained")
         axes = figure.subplots()
         axes.set(xscale="log", yticks=range(len(workloads)), yticklabels=workloads, ylim=(len(workloads) - 0.5, -0.5))
         axes.grid(color=_INK, alpha=0.2)
@@ -48,7 +55,7 @@ def chart(table: str) -> str:
         for name, values in shown.items():
             places = [workloads.index(workload) for workload in values]
             axes.plot([*values.values()], places, MARKS[name], label=name, color=_INK, fillstyle="none", markersize=8)
-        figure.legend(loc="outside upper left", ncols=len(MARKS), frameon=False)
+        figure.legend(loc="outside upper left", ncols=3, frameon=False)
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
     svg = drawn.getvalue()

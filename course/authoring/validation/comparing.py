@@ -6,6 +6,7 @@ import copy
 import difflib
 import io
 import json
+import os
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -28,6 +29,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 STORED = ("stored", "new")
+LINES, WIDTH, AROUND = 100, 1000, 200  # of a diff what is shown: not the megabytes of an output
 
 
 def differences(
@@ -58,7 +60,7 @@ def _parts(outputs: list[NotebookNode], masks: tuple[Mask, ...]) -> list[tuple[s
     parts: list[tuple[str, str]] = []
     for output in coalesce_streams(copy.deepcopy(outputs)) or []:
         if output.output_type == "stream":
-            parts.append((output.name, apply(output.text, masks)))
+            parts.append((output.name, apply(output.text.replace("\r\n", "\n"), masks)))  # as some terminals end lines
         elif output.output_type == "error":
             parts.append(("error", apply(_ANSI.sub("", f"{output.ename}: {output.evalue}"), masks)))
         else:
@@ -125,7 +127,18 @@ def _elements(svg: str) -> list[tuple[str, str]]:
 def _difference(what: str, stored: str, new: str, names: tuple[str, str]) -> str:
     if what.startswith("image/") and not what.startswith("image/svg"):
         return what
-    return "\n".join([what, *diff(stored.splitlines(), new.splitlines(), names)])
+    lines = diff(stored.splitlines(), new.splitlines(), names) or ["only the ends of its lines do"]
+    before = os.path.commonprefix([stored, new])
+    shown = [_cut(line, max(0, len(before) - 1 - before.rfind("\n") - AROUND)) for line in lines[:LINES]]
+    return "\n".join([what, *shown, *[f"... ({len(lines) - LINES:,} more lines)"] * (len(lines) > LINES)])
+
+
+def _cut(line: str, start: int) -> str:
+    """Return a line of a diff, and of a long one what there is from some character on."""
+    if len(line) <= WIDTH:
+        return line
+    piece = line[1 + start : start + WIDTH]
+    return f"{line[0]}{'...' * (start > 0)}{piece}... ({len(line) - 1:,} characters)"
 
 
 def diff(stored: Iterable[str], new: Iterable[str], names: tuple[str, str]) -> list[str]:

@@ -17,7 +17,7 @@ from course.authoring.validation.exercises import EXERCISES, Trial, contract, gr
 from course.authoring.validation.masks import Mask
 from course.authoring.validation.named import filled, numbers_of, roles
 from course.authoring.validation.running import Run, run
-from course.authoring.validation.sources import Source, TextLine, with_ids
+from course.authoring.validation.sources import Source, TextLine, well_formed, with_ids
 from course.authoring.validation.table import CHECKS, NUMBERS, OUTPUTS
 from course.authoring.validation.worlds import WORLDS, Line, between, missing, with_line
 from course.base.environment import Problem
@@ -80,6 +80,16 @@ def judge(path: Path, how: How) -> Verdict:
         )
         return verdict
     verdict.legible = True
+    try:
+        _judge(path, how, verdict, data, stored)
+    except FAULTS:
+        if not (fault := _malformed(path, data)):
+            raise
+        verdict.broken = f"it cannot be looked at further: {fault}"
+    return verdict
+
+
+def _judge(path: Path, how: How, verdict: Verdict, data: dict[str, Any], stored: NotebookNode) -> None:
     pair = pair_of(path, stored)
     verdict.text = pair[0] if pair else None
     lines = _lines(verdict.text, stored) if verdict.text else {}
@@ -112,7 +122,6 @@ def judge(path: Path, how: How) -> Verdict:
                 _try_exercises(stored, how, verdict, places)
             if WORLDS in how.checks and not verdict.broken:
                 _run_again(stored, how, verdict, places)
-    return verdict
 
 
 def _run(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[str, int | None]], compare: bool) -> None:
@@ -180,7 +189,17 @@ def read(path: Path) -> tuple[dict[str, Any], NotebookNode]:
         return json.loads(nbformat.writes(nb)), nb
     for cell in data["cells"]:
         _ = cell["cell_type"], cell["source"], cell["outputs" if cell["cell_type"] == "code" else "metadata"]
-    return data, nbformat.reads(json.dumps(with_ids(data)), as_version=4)
+    try:
+        return data, nbformat.reads(json.dumps(with_ids(data)), as_version=4)
+    except FAULTS as error:
+        raise ValueError(_malformed(path, data) or str(error)) from error
+
+
+def _malformed(path: Path, data: dict[str, Any]) -> str:
+    """Tell of the first thing that the format of notebooks does not allow; nothing where all is as it should be."""
+    for at, says in well_formed(Source(path, data, None)):
+        return says if at is None else f"cell {at + 1}: {says}"
+    return ""
 
 
 def _failure(index: int, done: Run, marks: dict[str, bool], timeout: int) -> list[str]:

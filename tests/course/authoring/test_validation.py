@@ -268,6 +268,31 @@ def test_outputs_are_compared_whatever_way_the_kernel_cut_them_and_widgets_by_th
     assert [says.splitlines()[0] for says in differences(bare, [], MASKS)] == ["text/plain is no longer there"]
 
 
+def test_ends_of_lines_are_no_difference_of_a_terminal_and_told_where_they_are_one():
+    assert differences([text("a\r\nb\n")], [text("a\nb\r\n")], MASKS) == []
+    assert differences([text("a")], [text("a\n")], MASKS) == ["stdout differs\nonly the ends of its lines do"]
+
+
+@pytest.mark.parametrize("field", ["source", "metadata", "outputs"])
+def test_a_cell_without_its_parts_keeps_no_other_notebook_from_being_looked_at(field, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    broken = new_notebook(nbformat_minor=5, cells=[]) | {"cells": [code("a") | {field: None}]}
+    (tmp_path / "a.ipynb").write_text(json.dumps(broken), encoding="utf-8")
+    save(tmp_path / "b.ipynb", code("print(2)", text("1\n")))
+    assert main(["a.ipynb", "b.ipynb"]) == 2
+    said = capsys.readouterr().out
+    assert f"{field} is not what the format allows: None" in said and "[1]: stdout differs" in said
+
+
+def test_of_a_long_difference_its_beginning_is_shown():
+    many = [text("".join(f"{i}\n" for i in numbers)) for numbers in (range(9999), range(10_000, 19_999))]
+    (says,) = differences([many[0]], [many[1]], MASKS)
+    assert says.count("\n") == 101 and says.endswith("... (19,901 more lines)")
+    (says,) = differences([text("a" * 5000 + "b" * 5000)], [text("a" * 5000 + "c" * 5000)], MASKS)
+    assert f"\n-...{'a' * 200}b" in says and f"\n+...{'a' * 200}c" in says and len(says) < 2500
+    assert "(10,000 characters)" in says
+
+
 # --- What is looked at without a run
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Did, Exercise, Property
+from course.judging.mistakes import changed
 
 
 def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:
@@ -45,25 +46,20 @@ def by_powers(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) 
     return take * (weights @ numbers)
 
 
-def reading(
-    step: Callable = lambda state, number, keep, take: keep * state + take * number,
-    carried: Callable = lambda state: state,
-    joined: Callable = engine.stack,
-    first: bool = False,
-    begin: Callable = lambda numbers: engine.tensor(0.0),
-) -> Callable:
-    """`states`, with another step, another beginning, or another way to carry the state on or to join them."""
+def reading(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> engine.Tensor:
+    state, found = engine.tensor(0.0), []
+    for number in numbers:
+        state = keep * state + take * number
+        found.append(state)
+    return engine.stack(found)
 
-    def states(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> Any:
-        state = begin(numbers)
-        found = [state] if first else []
-        for number in numbers:
-            state = step(state, number, keep, take)
-            found.append(state)
-            state = carried(state)
-        return joined(found)
 
-    return states
+def stepping(step: str) -> Callable:
+    return changed(reading, "keep * state + take * number", step)
+
+
+def joined(states: str) -> Callable:
+    return changed(reading, "engine.stack(found)", states)
 
 
 def running_sums(states: engine.Tensor) -> engine.Tensor:
@@ -125,10 +121,6 @@ def chosen_afterwards(x: engine.Tensor) -> engine.Tensor:
 
 def a_little_more(x: engine.Tensor) -> engine.Tensor:
     return x * (x + 1e-3).log()
-
-
-def held_up(x: engine.Tensor) -> engine.Tensor:
-    return x * engine.clamp(x, min=1e-6).log()
 
 
 def plain_zeros(x: engine.Tensor) -> engine.Tensor:
@@ -365,30 +357,30 @@ EXERCISES = (
         trial=states_trial,
         hidden=states_more,
         wrong=(
-            (reading(begin=lambda numbers: engine.tensor(1.0)), "The state begins at 1. It begins at 0."),
+            (changed(reading, "tensor(0.0)", "tensor(1.0)"), "The state begins at 1. It begins at 0."),
             (
-                reading(begin=lambda numbers: numbers[0]),
+                changed(reading, "engine.tensor(0.0)", "numbers[0]"),
                 "The state begins at the first number, which then comes in twice. It begins at 0.",
             ),
             (
-                lambda numbers, keep, take: running_sums(reading()(numbers, keep, take)),
+                lambda numbers, keep, take: running_sums(reading(numbers, keep, take)),
                 "You add the states up. Each state is on its own.",
             ),
             (
-                reading(joined=lambda found: engine.tensor([state.item() for state in found])),
+                joined("engine.tensor([state.item() for state in found])"),
                 "The states are right, but they have no past. Numbers that were taken out of their boxes (`item()`, "
                 "`engine.tensor([...])`) have none, and neither has what is computed under `no_grad`.",
             ),
             (
-                reading(joined=lambda found: engine.tensor([state.item() for state in found], requires_grad=True)),
+                joined("engine.tensor([state.item() for state in found], requires_grad=True)"),
                 "Your new tensor takes notes from now on. It has no past, though: keep and take get no gradient.",
             ),
             (
-                reading(step=lambda state, number, keep, take: keep.item() * state + take * number),
+                stepping("keep.item() * state + take * number"),
                 "The states are right, but `keep.item()` is a plain number: no gradient gets back to keep.",
             ),
             (
-                reading(step=lambda state, number, keep, take: keep * state + take.item() * number),
+                stepping("keep * state + take.item() * number"),
                 "The states are right, but `take.item()` is a plain number: no gradient gets back to take.",
             ),
             (
@@ -396,42 +388,30 @@ EXERCISES = (
                 "Every entry is the last state. Do you change one tensor in place, round after round?",
             ),
             (
-                reading(carried=lambda state: state.detach()),
+                changed(reading, "append(state)", "append(state); state = state.detach()"),
                 "The states are right, but each forgets how the one before it was made: the path back ends there.",
             ),
+            (stepping("take * number"), "The old state has no part in the new one: `keep * state` is missing."),
             (
-                reading(step=lambda state, number, keep, take: take * number),
-                "The old state has no part in the new one: `keep * state` is missing.",
-            ),
-            (
-                reading(step=lambda state, number, keep, take: keep * (state + take * number)),
+                stepping("keep * (state + take * number)"),
                 "What is taken is multiplied by keep as well. Only the old state should be.",
             ),
-            (reading(first=True), "The 0 at the beginning does not come after any number: leave it out."),
             (
-                reading(step=lambda state, number, keep, take: keep * state + number),
-                "The new number goes in whole. Multiply it by `take`.",
+                changed(reading, "engine.tensor(0.0), []", "engine.tensor(0.0), [engine.tensor(0.0)]"),
+                "The 0 at the beginning does not come after any number: leave it out.",
             ),
+            (stepping("keep * state + number"), "The new number goes in whole. Multiply it by `take`."),
+            (stepping("state + take * number"), "The old state is carried on whole. Multiply it by `keep`."),
+            (stepping("take * state + keep * number"), "keep and take have changed places: keep is for the old state."),
             (
-                reading(step=lambda state, number, keep, take: state + take * number),
-                "The old state is carried on whole. Multiply it by `keep`.",
-            ),
-            (
-                reading(step=lambda state, number, keep, take: take * state + keep * number),
-                "keep and take have changed places: keep is for the old state.",
-            ),
-            (
-                reading(first=True, joined=lambda found: engine.stack(found[:-1])),
+                joined("engine.stack([engine.tensor(0.0), *found[:-1]])"),
                 "Those are the states *before* each number. Append each new state after it has been computed.",
             ),
             (
-                reading(joined=lambda found: engine.stack(found[::-1])),
+                joined("engine.stack(found[::-1])"),
                 "The right states, the last one first. `append` puts each of them at the end.",
             ),
-            (
-                reading(joined=lambda found: found[0].reshape(1)),
-                "That is the first state alone. Does your `return` stand inside the loop?",
-            ),
+            (joined("found[0].reshape(1)"), "That is the first state alone. Does your `return` stand inside the loop?"),
             (
                 begun_with_the_first,
                 "The state begins at 0, not at the first number, which is multiplied by `take` like any other.",
@@ -440,8 +420,8 @@ EXERCISES = (
                 the_number_before,
                 "`keep` is multiplied by the number before. It belongs to the *state*, which holds all of them.",
             ),
-            (reading(joined=lambda found: found[-1]), "That is the last state alone. All of them are asked for."),
-            (reading(joined=lambda found: found), "The states are right, but in a list: join them into one tensor."),
+            (joined("found[-1]"), "That is the last state alone. All of them are asked for."),
+            (joined("found"), "The states are right, but in a list: join them into one tensor."),
         ),
         properties=(
             Property(

@@ -6,7 +6,7 @@ import collections
 from collections.abc import Mapping
 from typing import NamedTuple
 
-LEAST = 40  # nodes of its syntax tree: what is shorter, two people write alike by themselves
+LEAST = 40  # nodes of its syntax tree: shorter code two people write alike without copying
 COMMON = 4  # where more than a quarter of those who answered write the same, it is the usual way
 
 

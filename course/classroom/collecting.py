@@ -180,7 +180,7 @@ def _read(data: bytes) -> tuple[bool, set[str]]:
             names |= {name} if isinstance(name, str) else set()
             names |= {f"exercise-{key.replace('.', '-')}"} if isinstance(key, str) else set()
         json.loads(data)
-    except Exception:  # of what is no notebook anything may be missing
+    except Exception:  # what is no notebook may lack anything
         return False, names | {name.decode() for name in GRADE_ID.findall(data)}
     return True, names
 

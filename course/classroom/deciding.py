@@ -235,7 +235,7 @@ def _serve() -> None:
     if forked.FORKS:
         for name in AHEAD:
             importlib.import_module(name)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # who asks reads of the start alone, and else the pipe would fill
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # whoever asks reads only how it starts: else the pipe would fill
     if forked.FORKS:
         _nursery = forked.Nursery(judged.serve)  # before anything is known of a submission
     else:

@@ -207,7 +207,7 @@ def rename(assignment: str, student: str, notebooks: list[str]) -> None:
         if others and best.done.answers:
             says = "%s: more than one notebook with answers was handed in; %s counts, and not %s."
             log.warning(says, right.name, best.path.name, ", ".join(others))
-        left = {one.path for one in found} - {right}  # of them nbgrader would say that it does not know them
+        left = {one.path for one in found} - {right}  # nbgrader would say that it does not know them
         notebooks[:] = [name for name in notebooks if Path(name) not in left]
         notebooks += [] if there else [str(right)]
 

@@ -104,7 +104,7 @@ def kill_the_left_behind() -> None:
 def _answer(line: socket.socket, serve: Callable[[], None]) -> None:
     worker.adopt()
     gc.collect()
-    gc.freeze()  # these pages stay everybody's
+    gc.freeze()  # these pages stay shared
     child = 0
     while True:
         asked, pipes, *_ = socket.recv_fds(line, len(_FORK), 2)

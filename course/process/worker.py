@@ -25,10 +25,10 @@ from course.process.attempts import Answer, NotChecked
 from engine.arrays import threads
 
 READY = b"ready"
-# What an attempt may write, in bytes: a disk is to be left.
+# The most that an attempt may write, in bytes, so that the disk has room left.
 MOST_IN_A_FILE = 2**28
-# Seconds are counted in which the attempt computes: beside other programs, a right answer takes much longer by the
-# clock. One that waits computes nothing: it is stopped after so many times as long.
+# The limit is on computing time: beside other programs, a right answer takes much longer by the clock. One that waits
+# computes nothing: it is stopped after so many times the limit, by the clock.
 PATIENCE = 4
 MOMENT = 1.0
 WAITS = 0.03 * MOMENT  # what computes less than that in a moment waits: a loop around `time.sleep`, say
@@ -213,7 +213,7 @@ def _children(psutil: Any, pid: int) -> list[Any]:
     found = []
     with contextlib.suppress(psutil.Error):
         for child in psutil.Process(pid).children(recursive=True):
-            with contextlib.suppress(psutil.Error):  # it has gone meanwhile
+            with contextlib.suppress(psutil.Error):  # it has ended meanwhile
                 found += [child] if child.status() != psutil.STATUS_ZOMBIE else []
     return found
 
@@ -262,7 +262,7 @@ if sys.platform != "win32":
 
 def limit(seconds: float) -> None:
     """Keep an attempt from computing for ever and from filling the memory or the disk, where the system can."""
-    # The last guard of a machine whose notebook was killed meanwhile: nobody else would stop what waits, or a loop.
+    # The last guard where the notebook was killed meanwhile: nobody else would stop a loop, or what waits.
     guard = threading.Timer(ALONE * seconds, os._exit, [1])
     guard.daemon = True
     guard.start()

@@ -229,7 +229,7 @@ def _around(places: list[Path], closed: list[Path]) -> tuple[list[Path], list[Pa
             continue
         if any(part.is_relative_to(place) for part in closed):
             listed.append(place)
-            waiting += [inside for inside in place.iterdir() if not inside.is_symlink()]  # a link would be another way in
+            waiting += [inside for inside in place.iterdir() if not inside.is_symlink()]  # a link is another way in
         else:
             readable.append(place)
     return readable, listed

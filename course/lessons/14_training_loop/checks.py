@@ -426,12 +426,12 @@ EXERCISES = (
             ),
             (
                 changed(training_step, "loss.item()", "loss_fn(model(x), y).item()"),
-                "That is the loss *after* the step. Asked for is the one from which the step was made.",
+                "That is the loss *after* the step. Return the one from which the step was made.",
             ),
             (
                 changed(training_step, "loss_fn(model(x), y)", "loss_fn(model(x), y) * len(x)"),
-                "`loss_fn` gives the mean over the batch. Times the number of examples, the loss is another one, and "
-                "the step is too long.",
+                "`loss_fn` already gives the mean over the batch. Multiplied by the number of examples, the loss is "
+                "too large, and the step is too long.",
             ),
             (
                 changed(training_step, "model(x), y)", "y, model(x))"),
@@ -439,14 +439,14 @@ EXERCISES = (
             ),
             (
                 changed(training_step, "return loss.item()", ""),
-                "A right step. But the loss is not given back: is a `return` missing?",
+                "The step is right, but the loss is not returned: is a `return` missing?",
             ),
         ),
         properties=(
             Property(
                 changed(training_step, "loss.item()", "loss"),
                 lambda did: isinstance(did.result["losses"][0], float),
-                "The loss comes back as a tensor. A Python number is asked for, which keeps no graph: `.item()`.",
+                "You return the loss as a tensor. Return a Python number, which keeps no graph: `.item()`.",
             ),
             Property(
                 changed(
@@ -457,7 +457,7 @@ EXERCISES = (
                     "optimizer.zero_grad(); loss.backward()",
                 ),
                 lambda did: not did.result["gradients left"],
-                "After the call gradients are left in `.grad`: clear them at the end.",
+                "After the call there are still gradients in `.grad`: clear them at the end.",
             ),
             Property(
                 changed(training_step, "optimizer.step()", ""),
@@ -470,7 +470,7 @@ EXERCISES = (
                 "`optimizer.step()` is called more than once in a step.",
             ),
         ),
-        understood="Loss, back, step, clear: these four lines are training, and all the rest is around them.",
+        understood="Loss, back, step, clear: these four lines are training, and everything else is built around them.",
         hints=(
             "The four lines of the lesson, in this order: loss, back, step, clear.",
             "`optimizer.zero_grad()` comes last, so that nothing is left; `loss.item()` is the number.",
@@ -495,56 +495,59 @@ EXERCISES = (
                 "That is the *smallest* score of each example. The largest one is the model's answer.",
             ),
             (giving("1 - right / seen"), "That is the fraction that is *wrong*."),
-            (giving("right / len(data)"), "How many are right for each *batch*. Divide by the number of examples."),
+            (giving("right / len(data)"), "You divide by the number of *batches*. Divide by the number of examples."),
         ),
         properties=(
             Property(
                 changed(accuracy, ".item()", ".item() / len(y)", "right / seen", "right / len(data)"),
                 counts_examples,
-                "A mean of the batches' shares: a small batch counts as much as a large one. Count examples instead.",
+                "That is the mean of the batches' fractions: a small batch counts as much as a large one. Count "
+                "examples instead.",
             ),
             Property(
                 changed(accuracy, "model.eval()", ""),
                 lambda did: not did.result["asked while in training"],
-                "The model is asked while in training, where dropout is at work: `model.eval()` first.",
+                "You ask the model while it is in training mode, where dropout is at work. Call `model.eval()` first.",
             ),
             Property(
                 changed(accuracy, "model.train(before)", ""),
                 lambda did: did.result["training afterwards"] or not did.expected["training afterwards"],
-                "The mode is not put back: the model was in training when it came, and is not any more. Remember "
-                "`model.training` first.",
+                "The mode is not put back: the model came in training mode, and now it is in `eval()`. Remember "
+                "`model.training` first, and put it back at the end.",
             ),
             Property(
                 changed(accuracy, "model.train(before)", "model.train()"),
                 lambda did: not did.result["training afterwards"] or did.expected["training afterwards"],
-                "The model was not in training when it came, and is now.",
+                "The model did not come in training mode, and now it is in it. Put back the mode that it had, "
+                "whichever that was.",
             ),
             Property(
                 changed(accuracy, "no_grad()", "enable_grad()"),
                 lambda did: not did.result["took notes"],
-                "Notes are taken, though nobody goes back: `with engine.no_grad():` around the loop.",
+                "Notes are taken, although nobody goes back: put `with engine.no_grad():` around the loop.",
             ),
             Property(
                 changed(accuracy, "model.eval()", "model.eval().requires_grad_(False)"),
                 lambda did: did.result["can still learn"] or not did.expected["can still learn"],
-                "No notes are taken, but the parameters are frozen from now on: a training that goes on after "
-                "this learns nothing. `with engine.no_grad():` leaves them as they are.",
+                "No notes are taken, but the parameters are frozen from now on: training that goes on after this "
+                "learns nothing. `with engine.no_grad():` leaves them as they are.",
             ),
             Property(
                 giving("engine.tensor(right / seen)"),
                 lambda did: isinstance(did.result["accuracy"], float | int),
-                "A tensor comes back. A Python number is asked for: `.item()`.",
+                "You return a tensor. Return a Python number: `.item()`.",
             ),
             Property(
                 giving("100 * right / seen"),
                 lambda did: did.result["accuracy"] <= 1,
-                "That is more than 1. A fraction is asked for, from 0 to 1: divide by the number of examples.",
+                "That is more than 1. Return a fraction, from 0 to 1: divide by the number of examples.",
             ),
         ),
         understood="Count examples, not batches, and leave a model as you found it.",
         hints=(
             "The lesson's `test` does most of it. What must be put back at the end?",
-            "`model.training` says how it was, `model.train(before)` puts it back. Count the right ones, and all.",
+            "`model.training` says how it was, and `model.train(before)` puts it back. Count the right answers, and "
+            "count all examples.",
             "right += (model(x).argmax(dim=...) == y).sum().item()\nseen += len(y)",
         ),
     ),
@@ -557,7 +560,7 @@ EXERCISES = (
         wrong=(
             (
                 changed(fit, "losses = []", SMALLER_RATE, "optimizer.zero_grad()", ""),
-                "A smaller rate only puts it off. The gradients of all steps still add up.",
+                "A smaller rate only delays the trouble. The gradients of all steps still add up.",
             ),
             (
                 changed(
@@ -567,7 +570,8 @@ EXERCISES = (
                     "backward()",
                     "backward(); nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
                 ),
-                "Clipping limits the step, and not the mistake: it still follows the sum of all gradients so far.",
+                "Clipping shortens the step, but does not put it right: it still follows the sum of all gradients so"
+                " far.",
             ),
         ),
         properties=(
@@ -590,7 +594,7 @@ EXERCISES = (
             Property(
                 changed(fit, "losses = []", SMALLER_RATE),
                 lambda did: did.result["rates"] == did.expected["rates"],
-                "The learning rate is not what the optimiser came with. The fault is not in the rate.",
+                "You changed the learning rate that the optimiser came with. The fault is not in the rate.",
             ),
             Property(
                 changed(fit, "loss.item()", "loss"),
@@ -604,12 +608,12 @@ EXERCISES = (
                     or did.result["graphs alive at once"] != "at most two"
                     or all(isinstance(loss, float) for loss in did.result["losses"])
                 ),
-                "The list holds tensors, without their graphs. Numbers are asked for: `.item()`.",
+                "The list holds tensors, though without their graphs. It should hold numbers: `.item()`.",
             ),
             Property(
                 loss_before_the_loop,
                 lambda did: did.result["the model was asked"] == "once in each round",
-                "The loss is not computed anew in each round, so it never learns what the steps have changed.",
+                "You do not compute the loss anew in each round, so it never sees what the steps have changed.",
             ),
         ),
         understood="Gradients add up until somebody clears them, and each step follows the sum.",
@@ -628,15 +632,16 @@ EXERCISES = (
         wrong=(
             (
                 changed(with_velocity, "v.mul_(0.9).add_(p.grad)", "v.copy_(p.grad)"),
-                "The velocity forgets what it was. 0.9 of it stays.",
+                "The velocity forgets what it was. It should keep 0.9 of it.",
             ),
             (changed(with_velocity, ".mul_(0.9)", ""), "The velocity keeps all of itself. It should keep 0.9 of it."),
-            (changed(with_velocity, "p.grad", "0.1 * p.grad"), "The gradient is added in full, not times 0.1."),
-            (moving_by("p.add_(rate * v)"), "That walks uphill: minus the rate times the velocity."),
+            (changed(with_velocity, "p.grad", "0.1 * p.grad"), "You add only 0.1 of the gradient. Add all of it."),
+            (moving_by("p.add_(rate * v)"), "That walks uphill. Move by *minus* the rate times the velocity."),
             (
                 changed(with_velocity, "p.grad", "rate * p.grad", "rate * v", "v"),
-                "The rate is in the velocity, as some textbooks have it. While the rate stays, the parameters move "
-                "alike. Here, as in PyTorch, it comes in at the end, when the parameter moves.",
+                "Your velocity contains the rate, as in some textbooks. As long as the rate stays the same, the "
+                "parameters move alike. But here, as in PyTorch, the rate comes in at the end, when the parameter "
+                "moves.",
             ),
             (
                 changed(with_velocity, "add_(", "sub_(", "p.sub_(rate", "p.add_(rate"),
@@ -650,41 +655,47 @@ EXERCISES = (
             ),
             (
                 new_in_both_lists,
-                "New tensors are put into both lists. Those that the caller holds must change: `add_`, `mul_`, `sub_`.",
+                "You put new tensors into both lists. Change the ones that the caller holds: `add_`, `mul_`, `sub_`.",
             ),
             (
                 changed(with_velocity, "p.grad", "rate * p.grad"),
-                "The rate comes in twice: in the velocity, and when the parameter moves. Only there.",
+                "The rate comes in twice: in the velocity, and when the parameter moves. It belongs only in the "
+                "second place.",
             ),
-            (moving_by("p.sub_(v)"), "The parameter moves by the whole velocity. Times the rate."),
+            (
+                moving_by("p.sub_(v)"),
+                "The parameter moves by the whole velocity. It should move by the rate times the velocity.",
+            ),
             (
                 moving_by("p.sub_(rate * (p.grad + 0.9 * v))"),
-                "That is the variant by Nesterov, which looks one step ahead (`nesterov=True`). Asked for is the "
-                "simple one.",
+                "That is Nesterov's variant, which looks one step ahead (`nesterov=True`). Write the plain one.",
             ),
             (
                 changed(with_velocity, "p.sub_(rate * v)", "", "v.mul_", "p.sub_(rate * v); v.mul_"),
-                "The parameter moves by the velocity of the last step. First the velocity, then the parameter.",
+                "The parameter moves by the velocity of the step before. Change the velocity first, and then the "
+                "parameter.",
             ),
             (
                 moving_by("p.sub_(rate * p.grad)"),
-                "The velocity is right, and nobody uses it: the parameter moves by its gradient alone.",
+                "The velocity is right, but nothing uses it: the parameter moves by its gradient alone.",
             ),
-            (new_tensors, "You make new tensors. Those that the caller holds must change: `add_`, `mul_`, `sub_`."),
+            (new_tensors, "You make new tensors. Change the ones that the caller holds: `add_`, `mul_`, `sub_`."),
             (
                 new_velocities,
-                "The velocities are put into the list as new tensors. The caller's must change: `mul_`, `add_`.",
+                "You put new tensors into the list of velocities. Change the ones that the caller holds: `mul_`, "
+                "`add_`.",
             ),
             (
                 lost_velocities,
-                "`v = ...` gives the name to a new tensor, and the velocity is as it was. Change it: `mul_`, `add_`.",
+                "`v = ...` gives the name to a new tensor, and the velocity stays as it was. Change it in place: "
+                "`mul_`, `add_`.",
             ),
         ),
         properties=(
             Property(
                 changed(with_velocity, "with engine.no_grad():", "if True:"),
                 lambda did: did.error != "RuntimeError" or not did.shown.startswith("one step"),
-                "Changing a leaf is itself an operation that is noted. Take no notes: `with engine.no_grad():`.",
+                "Changing a leaf is itself an operation, and it is noted. Take no notes: `with engine.no_grad():`.",
             ),
             Property(
                 changed(with_velocity, "0.9", "0.5"),
@@ -700,8 +711,8 @@ EXERCISES = (
             Property(
                 returns_them,
                 lambda did: did.result["returned"] == "nothing",
-                "It returns something, and nothing is asked for. Whoever gets tensors back may take them for new ones: "
-                "what changes its arguments in place returns nothing.",
+                "Your function returns something. A function that changes its arguments in place should return "
+                "nothing: whoever gets tensors back may take them for new ones.",
             ),
         ),
         understood="A velocity is a sum of old gradients, each 0.9 times as heavy as the one after it.",
@@ -721,13 +732,13 @@ EXERCISES = (
         trial=stop_trial,
         hidden=stop_more,
         wrong=(
-            (never, "It never stops: what comes after the stop is not known to a training that has stopped."),
+            (never, "It never stops. Training that has stopped cannot know what losses would have come later."),
             (
                 knows_the_future,
-                "It stops at the right epoch. But the best is looked for among all losses, also those that come after "
-                "the stop, which no training has seen.",
+                "It stops at the right epoch. But it looks for the best among all losses, even those after the stop,"
+                " which no training has seen.",
             ),
-            (gives_the_loss, "The second of the pair is the best *loss*. Its epoch is asked for."),
+            (gives_the_loss, "The second of the pair is the best *loss*. Return its epoch."),
             (
                 as_long_ago_as_the_patience,
                 "You compare with the loss of `patience` epochs ago. Compare with the *best* so far.",
@@ -736,9 +747,13 @@ EXERCISES = (
             (equal_is_better, "An equal loss is not better: such epochs count against the patience."),
             (
                 never_patient_again,
-                "A better epoch makes patience begin anew. You count all epochs that were no better, from the start.",
+                "You count all epochs that were no better, from the very start. After each better epoch the count "
+                "begins again.",
             ),
-            (lambda losses, patience: tuple(epoch + 1 for epoch in stop(losses, patience)), "Both are counted from 0."),
+            (
+                lambda losses, patience: tuple(epoch + 1 for epoch in stop(losses, patience)),
+                "You count from 1. Count both from 0.",
+            ),
             (lambda losses, patience: stop(losses, patience)[::-1], "The two are in the opposite order."),
         ),
         properties=(
@@ -758,7 +773,7 @@ EXERCISES = (
                 "The best epoch is the one with the lowest loss until then; of several such epochs it is the first.",
             ),
         ),
-        understood="Compare with the best so far, and let patience begin anew whenever there is a better one.",
+        understood="Compare with the best so far, and let the patience begin again whenever there is a better one.",
         hints=(
             "What do you have to remember from epoch to epoch?",
             "The number of the best epoch. The patience is over when the present epoch is so many after it.",

@@ -21,6 +21,10 @@ def same(did, name):
     return np.shape(found) == np.shape(asked) and np.allclose(found, asked, atol=1e-4)
 
 
+def lengths(did):
+    return did.result["lengths"], did.expected["lengths"]
+
+
 def first_lengths(did):
     return did.result["lengths"][0], did.expected["lengths"][0]
 
@@ -220,6 +224,15 @@ def one_sum(model, loss_fn, optimizer, x, y):
 # 15.4
 
 
+def whole_parts_alone(model, loss_fn, optimizer, x, y):
+    """Leave out the last part where it is smaller than 16."""
+    optimizer.zero_grad()
+    parts = len(x) // 16
+    for i in range(parts):
+        (loss_fn(model(x[16 * i : 16 * i + 16]), y[16 * i : 16 * i + 16]) / parts).backward()
+    optimizer.step()
+
+
 def clipped(step, scale, near=False):
     """Two steps, on six examples; if near, the answers are nearly those that the model gives."""
     model = line()
@@ -279,6 +292,16 @@ def one_by_one(model):
 
 def last_of_one_by_one(model):
     return [nn.utils.clip_grad_norm_([p], 1.0) for p in model.parameters()][-1]
+
+
+def passed_over(model, loss_fn, optimizer, x, y):
+    """Take no step where the gradient is long."""
+    optimizer.zero_grad()
+    loss_fn(model(x), y).backward()
+    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    if length <= 1.0:
+        optimizer.step()
+    return length.item()
 
 
 def after_clipping(model):
@@ -370,37 +393,44 @@ EXERCISES = (
             ),
             (
                 changed(epoch, "+= loss", "= loss", "total / len(batches)", "total"),
-                "That is the last loss. Asked for is the mean of all.",
+                "That is the last loss. Return the mean of all.",
             ),
             (
                 changed(epoch, "+= loss", "= loss"),
                 "That is the last loss alone, divided by the number of batches. Add each one up: `+=`, in the loop.",
             ),
-            (changed(epoch, "total / len(batches)", "total"), "The sum. Divide it by how many."),
+            (changed(epoch, "total / len(batches)", "total"), "That is the sum. Divide it by the number of batches."),
             (
                 changed(epoch, "loss.item()", "loss.detach()"),
-                "No graph is kept. But what is given back must be a Python number: `.item()`.",
+                "No graph is kept. But you return a tensor. Return a Python number: `.item()`.",
+            ),
+            (
+                changed(epoch, "loss_fn(model(x), y)", "loss_fn(model(x), y).item()", "loss.item()", "loss"),
+                "You take the number before `backward()`, and a number has no way back. Take it after that, where "
+                "you add up.",
             ),
             (
                 without_training,
-                "Nothing is learned any more: with `no_grad` around the loss there is no way back. The step was right; "
-                "it is the *sum* that keeps the graphs.",
+                "Nothing is learnt any more: the steps find no gradients, because `no_grad` leaves no way back, or "
+                "because they are cleared after `backward()`. The step was right; it is the *sum* that keeps the "
+                "graphs.",
             ),
             (
                 changed(epoch, "loss.item()", "loss.item() * len(x)"),
-                "Each loss is multiplied by its number of examples, and the sum is divided by the number of batches. "
-                "Asked for is the plain mean of the batches' losses.",
+                "You multiply each loss by its number of examples, and divide the sum by the number of batches. "
+                "Return the plain mean of the batches' losses.",
             ),
             (
                 mean_of_examples,
-                "The mean over the *examples*, and often the better one. Asked for is the mean of the batches' losses.",
+                "That is the mean over the *examples*, which is often the better one. But return the mean of the "
+                "batches' losses.",
             ),
         ),
         properties=(
             Property(
                 changed(epoch, "return total / len(batches)", "print(total / len(batches))"),
                 lambda did: did.result["mean loss"] is not None,
-                "Nothing is given back: `return` the mean (`print` only shows it).",
+                "Nothing comes back: `return` the mean (`print` only shows it).",
             ),
             Property(
                 changed(epoch, "total / len(batches)", "round(total / len(batches), 2)"),
@@ -417,7 +447,7 @@ EXERCISES = (
         understood="A number has no graph: keep numbers, and each batch's graph goes with its batch.",
         hints=(
             "What does `total` hold after three batches: a number, or a tensor?",
-            "A tensor with a graph, in which the graphs of all losses hang. `.item()` is the number alone.",
+            "It holds a tensor with a graph, and the graphs of all losses hang on that. `.item()` is the number alone.",
             "total += loss.item(), and at the end: return total / ...",
         ),
     ),
@@ -429,38 +459,40 @@ EXERCISES = (
         wrong=(
             (
                 changed(mean_loss, "model.train(before)", "", "engine.no_grad()", "engine.enable_grad()"),
-                "Neither is repaired: notes are taken, and training is left off.",
+                "Neither is repaired: the test takes notes, and it leaves training off.",
             ),
             (
                 changed(mean_loss, "model.train(before)", ""),
-                "No notes any more. But a model that was in training is not, afterwards.",
+                "The test takes no notes any more. But a model that came in training mode is not in it afterwards.",
             ),
             (
                 changed(mean_loss, "engine.no_grad()", "engine.enable_grad()"),
-                "The model is as it was. But the test takes notes: `with engine.no_grad()` around model and loss.",
+                "The model is as it was. But the test takes notes: put `with engine.no_grad():` around model and loss.",
             ),
             (
                 changed(mean_loss, "model.train(before)", "model.train()"),
-                "Now every model is in training afterwards, even one that was not.",
+                "Now every model is in training mode afterwards, even one that did not come in it.",
             ),
             (
                 changed(mean_loss, "model.train(before)", "model.train()", "engine.no_grad()", "engine.enable_grad()"),
-                "Notes are taken, and every model is in training afterwards, even one that was not.",
+                "The test takes notes, and every model is in training mode afterwards, even one that did not come in"
+                " it.",
             ),
             (
                 changed(mean_loss, "model.eval()", "model.eval().requires_grad_(False)"),
-                "The model is frozen, and stays so: it will never learn again. `with engine.no_grad()` does no harm.",
+                "The model is frozen, and stays so: it will never learn again. `with engine.no_grad():` does no such"
+                " harm.",
             ),
-            (changed(mean_loss, "model.eval()", ""), "Without `eval()`, dropout drops during the test."),
+            (changed(mean_loss, "model.eval()", ""), "Without `eval()`, dropout drops numbers during the test."),
             (
                 changed(mean_loss, ".item()", ".item(); model.train(before)"),
-                "The mode is put back inside the loop, so that the second batch is tested in training mode already. "
-                "Put it back after the loop.",
+                "You put the mode back inside the loop, so the second batch is tested in training mode. Put it back "
+                "after the loop.",
             ),
             (
                 changed(mean_loss, ".item()", ".item(); return total / len(batches)"),
-                "The function returns after the first batch: `return` stands inside the loop, and what comes after it "
-                "never happens.",
+                "The function returns after the first batch: `return` is inside the loop, and nothing that comes "
+                "after it happens.",
             ),
         ),
         properties=(
@@ -473,8 +505,8 @@ EXERCISES = (
             Property(
                 changed(mean_loss, "engine.no_grad()", "engine.set_grad_enabled(before)"),
                 lambda did: not did.result["took notes"],
-                "Notes are taken, at least of some models: `with engine.no_grad():` around the loop, whatever mode the "
-                "model came in.",
+                "The test takes notes, at least for some models. Put `with engine.no_grad():` around the loop, "
+                "whatever mode the model came in.",
             ),
             Property(
                 changed(mean_loss, "total / len(batches)", "round(total / len(batches), 1)"),
@@ -483,7 +515,7 @@ EXERCISES = (
                 "and divide by `len(batches)`.",
             ),
         ),
-        understood="What you switch you put back, and where nobody goes back no notes are needed.",
+        understood="What you switch, you put back. And where nobody goes back, no notes are needed.",
         hints=(
             "Two things are missing: one around the loop, one after it.",
             "`with engine.no_grad():` around it. `before = model.training` at the beginning, put back at the end.",
@@ -497,15 +529,19 @@ EXERCISES = (
         trial=accumulate_trial,
         hidden=accumulate_more,
         wrong=(
-            (weighted("1"), "The gradients of the means are added up: too long a step."),
+            (weighted("1"), "You add up the gradients of the means, which makes the step too long."),
             (
                 weighted("1 / len(parts)"),
-                "Right as long as all parts are equal. A part of 8 counts half as much as one of 16.",
+                "That is right as long as all parts are equal. But an example in a part of 8 now counts twice as "
+                "much as one in a part of 16.",
             ),
-            (weighted("1 / len(x)"), "Each loss is a mean of its part already: times its length."),
+            (
+                weighted("1 / len(x)"),
+                "Each loss is already a mean over its part. Multiply it by the part's length first.",
+            ),
             (
                 changed(in_parts, "optimizer.step()", "", "backward()", "backward(); optimizer.step()"),
-                "A step after each part. There should be one step, when everything has been added up.",
+                "You take a step after each part. There should be one step, when everything has been added up.",
             ),
             (
                 changed(
@@ -515,7 +551,7 @@ EXERCISES = (
                     "backward()",
                     "backward(); optimizer.step(); optimizer.zero_grad()",
                 ),
-                "Every part is cleared, and has a step of its own. There should be one step, at the end.",
+                "Every part clears the gradients, and has a step of its own. There should be one step, at the end.",
             ),
             (
                 changed(
@@ -525,37 +561,43 @@ EXERCISES = (
                     "(len(part_x) / len(x))).backward()",
                     "1).backward(); optimizer.step(); optimizer.zero_grad()",
                 ),
-                "That is ordinary training on small batches: a step for each part. One step is wanted, that of the "
+                "That is ordinary training on small batches, with a step for each part. Take one step, that of the "
                 "whole batch.",
             ),
             (
                 weighted("len(part_x)"),
-                "Times its length, each mean is a sum. Divide by how many examples there are in all.",
+                "Each mean, times its length, is a sum. Divide by how many examples there are in all.",
             ),
             (
                 changed(in_parts, "        (loss_fn", "        optimizer.zero_grad(); (loss_fn"),
                 "The gradients are cleared before each part, so only the last one counts.",
             ),
-            (weighted("1 / 4"), "Four parts are what 64 examples make. Here there may be more of them, or fewer."),
+            (weighted("1 / 4"), "64 examples make four parts. But here there may be more of them, or fewer."),
             (
                 weighted("16 / len(x)"),
-                "Right as long as all parts have 16. The last one may be smaller, and should then count for less.",
+                "That is right as long as all parts have 16 examples. The last one may be smaller, and should then "
+                "count for less.",
+            ),
+            (
+                whole_parts_alone,
+                "The last part, which may be smaller than 16, is left out. Take it in, with its share of the examples.",
             ),
             (
                 changed(in_parts, "optimizer.zero_grad()", ""),
-                "What the step before has left in `.grad` is added as well: `optimizer.zero_grad()` before the loop.",
+                "You add to what the step before has left in `.grad`. Call `optimizer.zero_grad()` before the loop.",
             ),
-            (changed(in_parts, "optimizer.step()", ""), "No step is taken: `optimizer.step()`."),
-            (of_parts(8), "The right step. But the parts have 8 examples. Asked for are parts of 16, as many as fit."),
+            (changed(in_parts, "optimizer.step()", ""), "No step is taken: call `optimizer.step()` at the end."),
+            (of_parts(8), "The step is right. But your parts have 8 examples. Take parts of 16, as many as fit."),
             (
                 weighted("len(x) / len(part_x)"),
-                "The wrong way round: a part of 16 out of 64 should count for 16 / 64, and counts for 64 / 16.",
+                "It is the wrong way round: a part of 16 out of 64 should count for 16 / 64, and yours counts for 64"
+                " / 16.",
             ),
-            (at_once, "The right step. But the whole batch goes through the model at once, and that does not fit."),
+            (at_once, "The step is right. But the whole batch goes through the model at once, and that does not fit."),
             (
                 one_sum,
-                "The right step. But the graphs of all parts are kept until the end, and that does not fit either: "
-                "`backward()` for each part.",
+                "The step is right. But the graphs of all parts are kept until the end, and they do not fit either. "
+                "Call `backward()` for each part.",
             ),
         ),
         properties=(
@@ -571,9 +613,9 @@ EXERCISES = (
                 "`len(part_x) / len(x)`, however large the batch and the part are.",
             ),
         ),
-        understood="Gradients add up, so a large batch can be gone through in parts, each weighted by its share.",
+        understood="Gradients add up, so a large batch can go through in parts, each weighted by its share.",
         hints=(
-            "Four means are added up. What would have to be done to each, so that the mean of all comes out?",
+            "Four means are added up. What must you do to each, so that the mean of all examples comes out?",
             "Weight each by its share of the examples: `len(part_x) / len(x)`.",
             "loss = loss_fn(model(part_x), part_y) * ...\nloss.backward()",
         ),
@@ -599,15 +641,16 @@ EXERCISES = (
                     "length.item()",
                     "0.0",
                 ),
-                "There is no gradient yet to clip.",
+                "There is no gradient yet to clip. Clip after `backward()`.",
             ),
             (
                 clipped_by(after_clipping),
-                "The step is right. Give back the length *before* clipping: `clip_grad_norm_` returns it.",
+                "The step is right. But return the length *before* clipping, which `clip_grad_norm_` returns.",
             ),
             (
                 clipped_by(each_number),
-                "You limited each number by itself, which changes the direction. Limit the length.",
+                "You limited each number by itself, which changes the direction. Limit the length of the whole "
+                "gradient.",
             ),
             (
                 clipped_by(always_one),
@@ -615,12 +658,13 @@ EXERCISES = (
             ),
             (
                 clipped_by(one_by_one),
-                "You limited each parameter by itself, which changes the direction. It is one length, of all together.",
+                "You limited each parameter by itself, which changes the direction. Limit one length, that of all "
+                "together.",
             ),
             (
                 clipped_by(last_of_one_by_one),
-                "Each parameter is clipped and measured by itself, and the last length is given back. Give all "
-                "parameters to one call: it is one length, of all together.",
+                "You clip and measure each parameter by itself, and return the last length. Give all parameters to "
+                "one call: it is one length, of all together.",
             ),
             (
                 changed(clipped_step, "optimizer.step()", "optimizer.step(); optimizer.step()"),
@@ -631,16 +675,27 @@ EXERCISES = (
                 "No step is taken any more: `optimizer.step()` is missing.",
             ),
             (
-                changed(clipped_step, "optimizer.zero_grad()", ""),
-                "Clipped in time. But the gradients of the step before are still in it: `zero_grad()` is gone.",
+                changed(clipped_step, "length =", "optimizer.step(); length ="),
+                "Two steps are taken, and the first one with the gradient as it was. One is enough, after clipping.",
             ),
-            (changed(clipped_step, "length.item()", "length"), "Give back a Python number: `.item()`."),
+            (
+                passed_over,
+                "No step is taken where the gradient is long. Shorten it to length 1, and take the step all the same.",
+            ),
+            (
+                changed(clipped_step, "optimizer.zero_grad()", ""),
+                "You clip in time. But the gradients of the step before are still there: `zero_grad()` is gone.",
+            ),
+            (
+                changed(clipped_step, "length.item()", "length"),
+                "You return a tensor. Return a Python number: `.item()`.",
+            ),
         ),
         properties=(
             Property(
                 lambda *arguments: print(by_hand(*arguments)),
                 lambda did: None not in did.result["lengths"],
-                "Nothing is given back: `return` the length, as a number.",
+                "Nothing comes back: `return` the length, as a number.",
             ),
             Property(
                 changed(clipped_step, "1.0", "9.0"),
@@ -649,16 +704,22 @@ EXERCISES = (
                 "is longer: `clip_grad_norm_(model.parameters(), 1.0)` between `backward()` and `step()`.",
             ),
             Property(
+                changed(clipped_step, "loss_fn(model(x), y)", "loss_fn(model(x), y).clamp(max=1.0)"),
+                lambda did: all(found or not asked for found, asked in zip(*lengths(did), strict=True)),
+                "A gradient has length 0 where it should be long. Have you cut off the *loss*? Beyond the cut it is "
+                "flat. Clip the gradient instead, after `backward()`.",
+            ),
+            Property(
                 changed(clipped_step, "length.item()", "length.item() ** 2"),
                 lambda did: None in did.result["lengths"] or not same(did, "numbers") or same(did, "lengths"),
-                "The step is right. But what is given back is not the length of the gradient before clipping. It is "
+                "The step is right. But what you return is not the length of the gradient before clipping. That is "
                 "what `clip_grad_norm_` returns.",
             ),
         ),
         understood="Between backward and step is the only place where a gradient can still be changed.",
         hints=(
-            "In which order must the three lines stand?",
-            "backward, clip, step. What is clipped afterwards is not used any more.",
+            "In which order do the three lines have to be?",
+            "The order is backward, clip, step. Whatever is clipped after the step is never used.",
             "Move `optimizer.step()` one line down.",
         ),
     ),
@@ -671,7 +732,8 @@ EXERCISES = (
             (after_each_batch, "The rate is halved after each *batch*. The scheduler belongs to the outer loop."),
             (
                 changed(halving, "scheduler.step()", ""),
-                "Every epoch is run with 0.1: `scheduler.step()` is not called, or only when all epochs are over.",
+                "Every epoch is run with 0.1. Either `scheduler.step()` is not called before the epochs are over, or"
+                " optimizer and scheduler are made anew in each epoch.",
             ),
             (
                 changed(
@@ -685,17 +747,18 @@ EXERCISES = (
             ),
             (
                 halved_before_the_batches,
-                "The rate is written down, and halved before the batches of that epoch come: they are run with half of "
-                "what you report. `scheduler.step()` belongs after them.",
+                "You write down the rate, and halve it before the batches of that epoch come. They are run with half"
+                " of what you report. `scheduler.step()` belongs after them.",
             ),
             (
                 one_step_an_epoch,
-                "The rates are right. But `optimizer.step()` has left the inner loop as well: it belongs to each "
-                "batch, and only `scheduler.step()` to the epoch.",
+                "The rates are right. But there is only one step in each epoch: `optimizer.step()` has left the "
+                "inner loop, or a `break` ends it. That step belongs to each batch, and only `scheduler.step()` to "
+                "the epoch.",
             ),
             (
                 changed(halving, "scheduler.step()", "scheduler.step(); seen[-1] = scheduler.get_last_lr()[0]"),
-                "Each rate is written down after it was halved. Asked for is the one with which the epoch was run.",
+                "You write down each rate after it was halved. Write down the one with which the epoch was run.",
             ),
             (
                 changed(halving, "get_last_lr()[0]", "get_last_lr()"),
@@ -711,7 +774,8 @@ EXERCISES = (
                     "optimizer, x, y)",
                     "optimizer, x, y); scheduler.step()",
                 ),
-                "The rate is right after each epoch. But it falls after each batch already: an epoch has one rate.",
+                "The rate is right after each epoch. But yours falls after each batch, and an epoch should have one "
+                "rate.",
             ),
         ),
         properties=(
@@ -736,7 +800,7 @@ EXERCISES = (
         understood="A scheduler counts its own calls: whether they are epochs or batches is up to the loop.",
         hints=(
             "How often is `scheduler.step()` called in one epoch?",
-            "Once for each batch. It has to stand after the inner loop, not in it.",
+            "Once for each batch. It belongs after the inner loop, not in it.",
             "Move `scheduler.step()` four columns to the left.",
         ),
     ),

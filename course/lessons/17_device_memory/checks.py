@@ -69,11 +69,18 @@ def half_frozen():
     return model
 
 
+WITH_BUFFERS = "Linear(4, 3) and BatchNorm1d(3), copies = 2"
+BUFFERS = 2 * 3 * 4 + 8  # of the batch norm: two rows of three numbers, and a count
+
+
 def bytes_trial(training_bytes):
     yield "Linear(4, 3), copies = 2", training_bytes, nn.Linear(4, 3), 2
     yield "Linear(4, 3), copies = 0", training_bytes, nn.Linear(4, 3), 0
     yield "Linear(4, 3), Linear(3, 2), the first one frozen, copies = 2", training_bytes, half_frozen(), 2
     yield "Linear(4, 3) in float16, copies = 2", training_bytes, nn.Linear(4, 3).half(), 2
+    both = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2).half())
+    yield "Linear(4, 3) in float32, Linear(3, 2) in float16, copies = 2", training_bytes, both, 2
+    yield WITH_BUFFERS, training_bytes, nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)), 2
 
 
 def bytes_more(training_bytes):
@@ -102,13 +109,20 @@ def of_the_last(model, copies):
 
 TIMES = (
     ({}, ""),
-    ({"times": lambda copies: 1 + copies}, "Parameters and optimizer state are there. What about the gradients?"),
-    ({"times": lambda copies: copies}, "Of a parameter that learns only the optimizer state is counted."),
+    (
+        {"times": lambda copies: 1 + copies},
+        "That is one too few for a parameter that learns: count itself, its gradient, and `copies`.",
+    ),
+    (
+        {"times": lambda copies: copies},
+        "You count only the optimizer state of a parameter that learns. What about "
+        "the parameter itself, and its gradient?",
+    ),
     ({"times": lambda copies: 4}, "Not every optimizer keeps two numbers for each parameter: it is `copies`."),
     ({"times": lambda copies: 2}, "The optimizer's numbers are missing: `copies` for each parameter."),
-    ({"times": lambda copies: 1}, "Those are the parameters alone. What comes with one that learns?"),
+    ({"times": lambda copies: 1}, "Those are the parameters alone. What else does a parameter that learns need?"),
     ({"times": lambda copies: 2 * copies}, "The gradient is one more, and not a factor: 1 + 1 + copies."),
-    ({"times": lambda copies: 3 + copies}, "One too many: the parameter, its gradient, and `copies`."),
+    ({"times": lambda copies: 3 + copies}, "That is one too many. Count the parameter, its gradient, and `copies`."),
 )
 FROZEN = (
     ({}, ""),
@@ -130,6 +144,41 @@ def miscounted():
         plain = mistakes[0][1].startswith("Those are") and mistakes[1:] != (FROZEN[0], SIZES[0])
         if made and not plain:
             yield counted(**made), " ".join(said for _, said in mistakes if said)
+
+
+def with_buffers(model, copies):
+    """What is in the state, the buffers too."""
+    state = model.state_dict(keep_vars=True).values()
+    return sum(p.numel() * p.element_size() * (2 + copies if p.requires_grad else 1) for p in state)
+
+
+def asked_once(of_frozen, of_size):
+    """The first parameter is asked for all of them."""
+
+    def attempt(model, copies):
+        parameters = list(model.parameters())
+        total = 0
+        for p in parameters:
+            learns = (parameters[0] if of_frozen else p).requires_grad
+            size = (parameters[0] if of_size else p).element_size()
+            total += p.numel() * size * (2 + copies if learns else 1)
+        return total
+
+    return attempt
+
+
+def in_float32(gradient):
+    """The optimizer's numbers, and perhaps the gradients, take four bytes whatever the parameter takes."""
+
+    def attempt(model, copies):
+        total = 0
+        for p in model.parameters():
+            total += p.numel() * p.element_size()
+            if p.requires_grad:
+                total += p.numel() * ((4 if gradient else p.element_size()) + 4 * copies)
+        return total
+
+    return attempt
 
 
 def of_the_first(model, copies):
@@ -174,7 +223,7 @@ def most_in_use(mean_loss, model, batches):
 
 
 def tested(mean_loss, model, sizes):
-    batches = [batch(n) for n in sizes]
+    batches = [batch(n, width=model[0][0].in_features) for n in sizes]
     few = most_in_use(mean_loss, model, batches[:3])[1]
     found, many = most_in_use(mean_loss, model, batches)
     return {"the mean loss": found, "more batches need more memory": many > few + 0.1 * MIB}
@@ -212,9 +261,18 @@ def the_last_divided(model, batches):
     return the_last(model, batches) / len(batches)
 
 
+def in_use():
+    """A network that has gradients, and is not in training."""
+    model = network(width=16, depth=1).eval()
+    for p in model.parameters():
+        p.grad = engine.ones_like(p)
+    return model
+
+
 def loss_trial(mean_loss):
     what = "what it gives, and whether it needs more memory for 8 batches than for 3"
     yield f"7 batches of 256 examples and one of 4: {what}", tested, mean_loss, network(), [256] * 7 + [4]
+    yield "a small network in eval mode, with gradients in .grad", tested, mean_loss, in_use(), [4, 4, 4, 2]
 
 
 def loss_more(mean_loss):
@@ -235,6 +293,19 @@ def mean_loss(model, batches):
 def in_a_list(model, batches):
     losses = list(each_loss(model, batches))
     return engine.stack(losses).mean().item()
+
+
+def with_backward_cleared(model, batches):
+    found = with_backward(model, batches)
+    model.zero_grad()
+    return found
+
+
+def train_for_good(model, batches):
+    model.eval()
+    found = mean_loss(model, batches)
+    model.train()
+    return found
 
 
 def a_sum(model, batches):
@@ -267,15 +338,28 @@ def the_last(model, batches):
 
 
 def tried(with_less, n, nbytes):
-    """Return the answer for a step that needs n MiB."""
+    """The answer for a step that needs n MiB, and with what it was called."""
+    calls = []
 
     def step(n):
+        calls.append(n)
         made = []  # a variable of the function: the error's traceback leads to it
         for _ in range(n):
             made.append(engine.ones(MIB // 4, device="sim"))
 
     with room(nbytes):
-        return with_less(step, n)
+        return {"returned": with_less(step, n), "step was called with": calls}
+
+
+def calls(did):
+    """What `step` was called with, and what it should have been called with."""
+    return did.result["step was called with"], did.expected["step was called with"]
+
+
+def went_on(found, asked):
+    """Whether all was right up to the number that fits, and then a smaller one was tried."""
+    last = len(asked)
+    return found[:last] == asked and any(n < asked[-1] for n in found[last:])
 
 
 def not_its_business(with_less):
@@ -285,11 +369,14 @@ def not_its_business(with_less):
     return with_less(step, 8)
 
 
+OTHER = "step has another mistake: a RuntimeError"
+
+
 def less_trial(with_less):
     yield "step(n) needs n MiB, there are 32 MiB, n = 24", tried, with_less, 24, 32 * MIB
     yield "step(n) needs n MiB, there are 32 MiB, n = 48", tried, with_less, 48, 32 * MIB
     yield "step(n) needs n MiB, there are 32 MiB, n = 100", tried, with_less, 100, 32 * MIB
-    yield "step has another mistake: a RuntimeError", not_its_business, with_less
+    yield OTHER, not_its_business, with_less
 
 
 def less_more(with_less):
@@ -341,6 +428,57 @@ def every_error(step, n):
         else:
             break
     return n
+
+
+def errors_kept(step, n):
+    errors = []
+    while n:
+        try:
+            step(n)
+        except engine.OutOfMemoryError as error:
+            errors.append(error)
+        else:
+            return n
+        n //= 2
+    return 0
+
+
+def at_the_first(step, n):
+    try:
+        step(n)
+    except engine.OutOfMemoryError:
+        return 0
+    return n
+
+
+def nothing_after_half(step, n):
+    try:
+        step(n)
+        return n
+    except engine.OutOfMemoryError:
+        pass
+    nothing_after_half(step, n // 2)
+
+
+def half_at_first(step, n):
+    return with_less(step, n // 2)
+
+
+def once_more(step, n):
+    n = with_less(step, n)
+    step(n)
+    return n
+
+
+def in_finally(step, n):
+    fits = False
+    try:
+        step(n)
+        fits = True
+    except engine.OutOfMemoryError:
+        pass
+    finally:
+        return n if fits else in_finally(step, n // 2)  # noqa: B012 - that is the mistake
 
 
 def one_less(step, n):
@@ -507,20 +645,24 @@ STEPS = (
         tolerance=2e-3,  # who takes 4.03 for the parameters has counted right
         wrong=(
             (four(unit=4), "Those are bytes. A MiB is 2**20 of them."),
-            (four(unit=1), "Those are numbers. How many bytes does each take, and how many bytes is a MiB?"),
+            (
+                four(unit=1),
+                "That is how many numbers there are. How many bytes does each of them take, and how many "
+                "bytes is a MiB?",
+            ),
             (four(unit=1 / MIB), "Each number takes four bytes."),
-            (four(unit=4 / 10**6), "Divided by a million. A MiB is 2**20 bytes."),
+            (four(unit=4 / 10**6), "You divided by a million. A MiB is 2**20 bytes."),
             (four(unit=4 / 1024), "Those are KiB. A MiB is 1024 times as much."),
             (
                 lambda batch: sum(four()(batch)),
-                "That is all of it together. Four numbers are asked for, with commas between them.",
+                "That is all of it together. Return four numbers, with commas between them.",
             ),
         ),
         properties=(
             Property(
                 lambda batch: four()(batch)[::3],
                 lambda did: len(did.result) == 4,
-                "Four numbers are asked for: parameters, gradients, Adam's state, activations.",
+                "Return four numbers: parameters, gradients, Adam's state, activations.",
             ),
             Property(
                 four(gradients=2),
@@ -546,7 +688,7 @@ STEPS = (
             Property(
                 four(activations=17),
                 lambda did: not off(did, 3, 17 / 16),
-                "The activations of sixteen layers are asked for, without the batch itself.",
+                "Count the activations of sixteen layers, without the batch itself.",
             ),
             Property(
                 four(activations=16 / 256),
@@ -562,7 +704,8 @@ STEPS = (
         understood="Three of the four depend on the parameters alone, and the fourth on the batch.",
         hints=(
             "`numbers` from above, four bytes each, and 2**20 bytes in a MiB: that is the first entry.",
-            "Gradients: the same again. Adam: twice. And a layer keeps 256 numbers for each example.",
+            "The gradients take the same again, and Adam's state takes twice that. And a layer keeps 256 numbers for"
+            " each example.",
             "activations = 16 * ... * 256 * 4 / 2**20",
         ),
     ),
@@ -601,17 +744,21 @@ EXERCISES = (
                 (12, "There are two large tensors: x, and what `exp` gave. `z` is one number."),
                 (0, "x is still there."),
             ),
-            5: ((8, "In `no_grad` there is no note that could keep `y`."), (0, "x is still there.")),
+            5: (
+                (8, "Under `no_grad` there is no note that could keep `y`."),
+                (0, "x is still there."),
+            ),
             6: (
-                (4, "`backward()` frees what `exp` has kept. But it has made something for x."),
-                (12, "The gradient is new. But `backward()` has let go what `exp` has kept."),
+                (4, "`backward()` frees what `exp` has kept. But it has also made something for x."),
+                (12, "The gradient is new. But `backward()` has let go of what `exp` had kept."),
                 (0, "x is still there, and something that `backward()` has made for it."),
             ),
         },
         understood="A tensor stays for as long as a name, a view, a note or a `.grad` leads to it.",
         hints=(
-            "For each program: which memories of 4 MiB were made, and what leads to each of them at the end?",
-            "A view keeps all of its memory. A note keeps what it has saved, until backward() has read it.",
+            "Ask of each program: which pieces of 4 MiB were made, and what leads to each of them at the end?",
+            "A view keeps alive all of the memory that it looks into. A note keeps what it has saved, until "
+            "`backward()` has read it.",
             "In the last program two things of 4 MiB are left: x, and ...",
         ),
     ),
@@ -631,32 +778,60 @@ EXERCISES = (
             ),
             (
                 counted(frozen=lambda copies: 1 + copies),
-                "The optimizer keeps nothing for a frozen parameter either: it is there itself, and that is all.",
+                "The optimizer keeps nothing for a frozen parameter either: count the parameter itself, and nothing "
+                "else.",
             ),
             (
                 counted(frozen=lambda copies: 2),
-                "A frozen parameter has no gradient: it is there itself, and that is all.",
+                "A frozen parameter has no gradient: count the parameter itself, and nothing else.",
             ),
-            (in_mib, "Bytes are asked for, not MiB."),
+            (in_mib, "That is in MiB. Return bytes."),
             (
                 counted(times=lambda copies: 3 + 2 * copies),
-                "What comes with a parameter that learns is counted twice: it is itself, one gradient, and `copies`.",
+                "You count twice what a parameter that learns needs. It is the parameter itself, one gradient, and "
+                "`copies` more.",
             ),
             (
                 counted(times=lambda copies: 1, frozen=lambda copies: 2 + copies),
-                "The wrong way round: the parameters that are *not* frozen have a gradient and optimizer state.",
+                "It is the wrong way round: the parameters that are *not* frozen have a gradient and optimizer state.",
             ),
-            (of_the_last, "`=` in the loop throws away what was counted before: add to the total by `+=`."),
+            (
+                of_the_last,
+                "`=` in the loop throws away what was counted before. Add to the total with `+=`.",
+            ),
             (
                 counted(size=lambda p: p.element_size() * len(p) / p.numel()),
                 "`len(p)` counts the rows of a table. `p.numel()` counts all its numbers.",
             ),
             (in_bits, "Those are bits. `element_size()` gives bytes already."),
+            (asked_once(True, False), "You ask only the first parameter whether it is frozen. Ask each of them."),
+            (
+                asked_once(False, True),
+                "You ask only the first parameter how many bytes a number takes. Ask each of them.",
+            ),
+            (
+                asked_once(True, True),
+                "You ask only the first parameter, for its type and whether it is frozen. Ask each.",
+            ),
+            (in_float32(False), "The optimizer's numbers have the parameter's type, too: two bytes each for float16."),
+            (
+                in_float32(True),
+                "Gradients and the optimizer's numbers have the parameter's type: two bytes for float16.",
+            ),
+        ),
+        properties=(
+            Property(
+                with_buffers,
+                lambda did: did.shown != WITH_BUFFERS or did.result - did.expected not in (BUFFERS, 4 * BUFFERS),
+                "You count buffers, too, such as the means of a batch norm. They are in `state_dict()`, but only what "
+                "`model.parameters()` gives is a parameter.",
+            ),
         ),
         understood="Before a night of training, one sum tells whether parameters, gradients and state fit at all.",
         hints=(
-            "How many tensors of its size does a parameter that learns bring along?",
-            "Itself, its gradient, and `copies` more: 2 + copies. A frozen one: 1. `p.requires_grad` tells which.",
+            "Which other tensors of its own size does a parameter that learns need?",
+            "It needs itself, its gradient, and `copies` more: 2 + copies. A frozen one needs 1. `p.requires_grad` "
+            "tells which it is.",
             "total += p.numel() * p.element_size() * (... if p.requires_grad else 1)",
         ),
     ),
@@ -668,35 +843,55 @@ EXERCISES = (
         hidden=loss_more,
         wrong=(
             (a_sum, "The memory is all right. But that is the sum of the losses, and not their mean."),
-            (of_examples, "That is the mean over the *examples*. Asked for is the mean of the batches' losses."),
+            (of_examples, "That is the mean over the *examples*. Return the mean of the batches' losses."),
             (
                 all_at_once,
                 "There is no graph any more. But all batches go through the network at once, as a single large one.",
             ),
-            (a_tensor, "The memory is all right. But what is given back is a tensor: `.item()`."),
+            (a_tensor, "The memory is all right. But you return a tensor. Return a number: `.item()`."),
             (the_last, "The memory is all right. But that is the loss of the last batch alone."),
             (of_one_batch, "The memory is all right. But that is the loss of the first batch alone."),
-            (the_last_divided, "Only the last batch's loss is divided by their number: `+=` adds them up."),
+            (
+                the_last_divided,
+                "You divide only the last batch's loss by the number of batches. Add up all of them, with `+=`.",
+            ),
             (
                 with_backward,
                 "`backward()` does free the graph. But it leaves gradients in `.grad`, and the next step of the "
                 "training would add to them. Take no notes in the first place.",
             ),
+            (
+                with_backward_cleared,
+                "`backward()` does free the graph, and `zero_grad()` clears what it has left. But the gradients that"
+                " were there before are gone, too. Take no notes in the first place.",
+            ),
+            (
+                train_for_good,
+                "The memory is all right. But the model is in training mode afterwards, even if it came in eval mode. "
+                "Leave it in the mode in which it came.",
+            ),
             (frozen, "The memory is all right. But the model is frozen from now on: it cannot be trained any more."),
-            (in_eval_mode, "`eval()` changes what some layers compute. It does not stop the notes, and it is left on."),
-            (eval_for_good, "The memory is all right. But the model is left in eval mode, and comes back changed."),
+            (
+                in_eval_mode,
+                "`eval()` changes what some layers compute. It does not stop the notes, and you leave it on.",
+            ),
+            (
+                eval_for_good,
+                "The memory is all right. But the model is left in eval mode. Leave it in the mode in which it came.",
+            ),
         ),
         properties=(
             Property(
                 in_a_list,
                 lambda did: not did.result["more batches need more memory"],
-                "All graphs are alive until the end: a loss, a result or a sum leads to each. Keep numbers only.",
+                "All graphs are alive until the end, because a loss, a result or a sum leads to each of them. Keep "
+                "only numbers.",
             ),
         ),
-        understood="A test needs no notes, and a list or a sum of numbers leads to no graph.",
+        understood="A test needs no notes, and numbers lead to no graph, in a list or in a sum.",
         hints=(
             "What does `total` lead to, after the first `+=`?",
-            "To a graph. Add numbers, `item()`, and do not take notes at all in a test.",
+            "It leads to a graph. Add up numbers, with `item()`, and take no notes at all in a test.",
             "with engine.no_grad():\n    for x, answers in batches:\n        total += ....item()",
         ),
     ),
@@ -712,26 +907,53 @@ EXERCISES = (
                 "Neither `del error` nor `gc.collect` nor `empty_cache` helps: in the `except` block the error is "
                 "alive, and with it the variables of `step`. Try again outside.",
             ),
+            (at_the_first, "It gives up after the first attempt. Try half, and so on, outside of `except`."),
             (
                 error_kept,
                 "You try again outside `except`. But the error has a second name there, and what it leads to stays "
                 "alive.",
             ),
-            (
-                every_error,
-                "Other errors must come through, other RuntimeErrors too. Catch `engine.OutOfMemoryError` alone.",
-            ),
-            (one_less, "It works, but with one less each time. Asked for is half."),
-            (the_next, "Half of `n` is given back without having been tried."),
-            (divided, "`/` gives a fraction: half of n as a whole number is `n // 2`."),
-            (nothing_given, "It finds the number, and does not tell it: a `return` is missing."),
-            (next_but_one, "The number that has worked is halved once more before it is given back."),
-            (tried_once_more, "Half is tried once. If that does not fit either, go on: a quarter, and so on."),
+            (one_less, "It works, but with one less each time. Try half."),
+            (the_next, "You return half of `n` without having tried it."),
+            (divided, "`/` gives a fraction. Half of `n` as a whole number is `n // 2`."),
+            (nothing_given, "It finds the number, but does not return it: a `return` is missing."),
+            (next_but_one, "The number that has worked is halved once more before you return it."),
+            (tried_once_more, "You try half only once. If that does not fit either, go on: a quarter, and so on."),
         ),
-        understood="What an error leads to is alive until its `except` block is over: try again outside.",
+        properties=(
+            Property(
+                errors_kept,
+                lambda did: not went_on(*calls(did)),
+                "An attempt that would fit fails, because the memory of the failed one before it is still taken: its "
+                "error is alive, in an `except` block or under a name, and leads to the variables of `step`.",
+            ),
+            Property(
+                every_error,
+                lambda did: did.shown != OTHER or did.error == "RuntimeError",
+                "Other errors must come through, even other RuntimeErrors. Catch `engine.OutOfMemoryError` alone, and "
+                "let nothing, such as a `return` in `finally`, take their place.",
+            ),
+            Property(
+                nothing_after_half,
+                lambda did: did.result["returned"] is not None,
+                "It finds the number, but does not always return it: return what the second call gives, too.",
+            ),
+            Property(
+                half_at_first,
+                lambda did: calls(did)[0][:1] == calls(did)[1][:1],
+                "The first attempt should be with `n` itself. Halve it only after that has failed.",
+            ),
+            Property(
+                once_more,
+                lambda did: len(set(calls(did)[0])) == len(calls(did)[0]),
+                "You call `step` twice with the same number. A call that has worked has done its work.",
+            ),
+        ),
+        understood="What an error leads to stays alive until its `except` block is over. So try again outside.",
         hints=(
             "What is alive in the `except` block, and what does it lead to?",
-            "The error, its traceback, the variables of `step`. So the next attempt must not be made there.",
+            "The error is alive. It leads to its traceback, and that leads to the variables of `step`. So do not "
+            "make the next attempt there.",
             "while True:\n    try:\n        step(n)\n        return n\n"
             "    except engine.OutOfMemoryError:\n        pass\n    ...",
         ),
@@ -743,10 +965,13 @@ EXERCISES = (
         trial=parts_trial,
         hidden=parts_more,
         wrong=(
-            (weighted(lambda n, all, size: 1), "The parts' losses are means, and you added them up: too large."),
+            (
+                weighted(lambda n, all, size: 1),
+                "The parts' losses are means, and you added them up. That is too large.",
+            ),
             (
                 weighted(lambda n, all, size: 1 / -(-all // size)),
-                "A mean of means is right only if all parts are equally large. The last one may be smaller.",
+                "A mean of means is right only if all parts have the same size. The last one may be smaller.",
             ),
             (
                 weighted(lambda n, all, size: 1 / (all // size)),
@@ -760,7 +985,7 @@ EXERCISES = (
                 weighted(lambda n, all, size: n / all, before=lambda model: model.zero_grad()),
                 "Only the last part's gradient is left: do not clear between the parts.",
             ),
-            (cleared_at_first, "What was in .grad before is gone. Asked for is to *add* to it."),
+            (cleared_at_first, "What was in `.grad` before is gone. *Add* to it."),
             (first_part, "Only the first part was used."),
             (
                 divided_at_the_end,
@@ -772,18 +997,18 @@ EXERCISES = (
                 all_at_once_in_parts,
                 "The network sees all examples at once. Cut the examples, not the scores, and go back for each part.",
             ),
-            (cut_off, "No notes, no gradients: here the graph is needed, one part at a time."),
+            (cut_off, "Without notes there are no gradients. Here you need the graph, of one part at a time."),
             (
                 weighted(lambda n, all, size: n),
                 "That is the gradient of the *sum* over the examples. Divide by their number.",
             ),
             (
                 weighted(lambda n, all, size: 1 / all),
-                "A part's loss is a mean already, over its own examples: times how many of them?",
+                "A part's loss is already a mean over its own examples. Multiply it first by the number of those.",
             ),
             (
                 weighted(lambda n, all, size: 1 / n),
-                "A part's loss is divided by its length already. What counts is its share of *all* examples.",
+                "A part's loss is already divided by its length. What counts is its share of *all* examples.",
             ),
         ),
         properties=(
@@ -802,13 +1027,13 @@ EXERCISES = (
             Property(
                 left_in_eval_mode,
                 lambda did: did.result[2] == did.expected[2],
-                "The model is left frozen or in eval mode. The training goes on afterwards.",
+                "The model is left frozen or in eval mode. Training goes on afterwards, so leave it as it came.",
             ),
         ),
-        understood="Each part counts for its share, and its graph is gone before the next one is made.",
+        understood="Each part counts for its share of the examples, and its graph is gone before the next one is made.",
         hints=(
             "`in_parts` in the lesson does it. What does it do with the last part?",
-            "Each part's loss, times the share of the examples that are in it, and backward() at once.",
+            "Multiply each part's loss by the share of the examples that are in it, and call `backward()` at once.",
             "for some, right in zip(x.split(size), answers.split(size)):\n"
             "    loss = nn.functional.cross_entropy(model(some), right)\n    (loss * ...).backward()",
         ),

@@ -26,6 +26,10 @@ CROSSED = [("p", "exp", ("x",)), ("q", "neg", ("x",)), ("r", "add", ("q", "p"))]
 NOT_BY_NAME = [("last", "exp", ("x",)), ("first", "neg", ("last",))]
 
 
+# and here a name is a part of another one
+NESTED = [("t", "exp", ("x",)), ("t1", "mul", ("x", "w")), ("t12", "neg", ("t1",))]
+
+
 def needed_trial(needed):
     yield 'the program of the exercise, "c"', needed, PROGRAM[:3], "c"
     yield 'six steps, "f" = c + e; c and e both take b', needed, list(PROGRAM), "f"
@@ -33,6 +37,7 @@ def needed_trial(needed):
     yield 'the same, "b" = x * w', needed, list(PROGRAM), "b"
     yield 'p = exp(x), q = -x, r = q + p; "r"', needed, list(CROSSED), "r"
     yield 'last = exp(x), first = -last; "first"', needed, list(NOT_BY_NAME), "first"
+    yield 't = exp(x), t1 = x * w, t12 = -t1; "t12"', needed, list(NESTED), "t12"
 
 
 def needed_more(needed):
@@ -104,6 +109,33 @@ def by_first_inputs(program, result):
     return reached([(name, does, takes[:1]) for name, does, takes in program], result)
 
 
+def in_a_text(program, result):
+    """Wanted names in one long text, in which a name is also found as a part of another one."""
+    wanted, kept = result, []
+    for step in reversed(program):
+        if step[0] in wanted:
+            kept.insert(0, step)
+            wanted += " " + " ".join(step[2])
+    return kept
+
+
+def inputs_as_steps(program, result):
+    """Whatever is taken is looked up among the steps, the inputs too."""
+    steps, seen, todo = {step[0]: step for step in program}, set(), [result]
+    while todo:
+        seen.add(name := todo.pop())
+        todo.extend(steps[name][2])
+    return [step for step in program if step[0] in seen]
+
+
+def those_that_take_it(program, result):
+    reached_now = {result}
+    for name, _, takes in program:
+        if reached_now.intersection(takes):
+            reached_now.add(name)
+    return [step for step in program if step[0] in reached_now]
+
+
 def up_to(program, result):
     names = [name for name, _, _ in program]
     return program[: names.index(result) + 1]
@@ -142,6 +174,47 @@ def the_later_one(program):
     """Of two that are the same the last one stays."""
     last = {step[1:]: step[0] for step in program}
     return [step for step in program if last[step[1:]] == step[0]]
+
+
+def the_later_one_everywhere(program):
+    """Of two that are the same the last one stays, and all take its name."""
+    last = {(does, takes): name for name, does, takes in program}
+    names = {name: last[does, takes] for name, does, takes in program}
+    return [(name, does, tuple(names.get(t, t) for t in takes)) for name, does, takes in program if names[name] == name]
+
+
+def neighbours_alone(program):
+    kept, instead = [], {}
+    for name, does, takes in program:
+        now = tuple(instead.get(t, t) for t in takes)
+        if kept and kept[-1][1:] == (does, now):
+            instead[name] = kept[-1][0]
+        else:
+            kept.append((name, does, now))
+    return kept
+
+
+def named_in_one_place(program):
+    """The new name is put only where the first thing that a step takes stands."""
+    kept, first, instead = [], {}, {}
+    for name, does, takes in program:
+        now = (instead.get(takes[0], takes[0]), *takes[1:])
+        if (does, now) in first:
+            instead[name] = first[does, now]
+        else:
+            first[does, now] = name
+            kept.append((name, does, now))
+    return kept
+
+
+def names_in(program):
+    return [name for name, _, _ in program]
+
+
+def takes_what_is_gone(did):
+    """Whether a step takes a name of the program that is no step's any more."""
+    gone = set(names_in(did.before["0"])) - set(names_in(did.result))
+    return any(gone.intersection(takes) for _, _, takes in did.result)
 
 
 def nothing_left_out(program):
@@ -194,7 +267,8 @@ def joined(program):
 
 # 18.4
 
-LONG = 100_000  # numbers of 4 bytes: beside them, what else a program needs is little
+# Numbers of 4 bytes: beside them, what else a program needs is little, views of 350 pieces too.
+LONG = 120_000
 DOUBLED = (lambda t: t * 2,)
 BENT = (engine.exp, lambda t: t * 0.25 - 1.3, engine.tanh)
 
@@ -241,7 +315,7 @@ def pieces_trial(mean_in_pieces):
     yield "x has 10 numbers, size = 3, three steps: exp, t * 0.25 - 1.3, tanh", by_pieces, mean_in_pieces, BENT, x, 3
     yield "the same, size = 100", by_pieces, mean_in_pieces, BENT, x.clone(), 100
     long_row = engine.linspace(-2.5, 3.0, LONG)
-    yield "100,000 numbers, size = 500: the same, and the memory", by_pieces, mean_in_pieces, BENT, long_row, 500
+    yield "120,000 numbers, size = 350: the same, and the memory", by_pieces, mean_in_pieces, BENT, long_row, 350
 
 
 def pieces_more(mean_in_pieces):
@@ -281,6 +355,15 @@ def every_so_many(steps, x, size):
     return sum(through(steps, x[i::size]).sum() for i in range(size)) / len(x)
 
 
+def into_x(steps, x, size):
+    """The loop's pieces take the name of the row."""
+    total = 0.0
+    for i in range(0, len(x), size):
+        x = through(steps, x[i : i + size])
+        total += x.sum()
+    return total / max(len(x), 1)
+
+
 def is_the_mean(did):
     return abs(did.result["the mean"] - did.expected["the mean"]) < 1e-3
 
@@ -301,8 +384,15 @@ EXERCISES = (
         answer=(6, 5, 4, 1),
         wrong=(
             ((5, 4, 3, 1), "The sum is missing everywhere: it is a step, too."),
-            ((6, 1, 1, 1), "Those are how many steps *go* in a pass. Asked for are those that are left after it."),
-            ((4, 4, 4, 1), "The capture writes down everything, also what is in vain. What goes, goes afterwards."),
+            ((8, 7, 6, 1), "You have counted `x` and `w`. They are inputs, and no step computes them."),
+            ((7, 6, 5, 1), "Neither `return` nor giving a result a name is a step. Count the operations alone."),
+            (
+                (4, 3, 2, 1),
+                "You have counted the lines. Count every operation: `c` has two, and the last line two more.",
+            ),
+            ((6, 6, 5, 1), "*joined* takes a step away: `x * w` is there twice, with the same inputs."),
+            ((6, 1, 1, 1), "You count how many steps *go* in a pass. Count those that are left after it."),
+            ((4, 4, 4, 1), "The capture writes down everything, even what is in vain. What goes, goes in a pass."),
         ),
         entries={
             1: (
@@ -353,21 +443,39 @@ EXERCISES = (
             ),
             (up_to, "Those are all steps before the result, whether it needs them or not."),
             (
+                in_a_text,
+                'A name is found as a *part* of another one: `"t" in "t1"` is true of two texts. Keep the wanted '
+                "names in a set.",
+            ),
+            (
+                those_that_take_it,
+                "Those are the steps that take the result. Go the other way: what does the result take?",
+            ),
+            (
                 lambda program, result: reached(program, result)[::-1],
-                "The right steps, from back to front. Keep them in the order of the program.",
+                "These are the right steps, from back to front. Keep them in the order of the program.",
             ),
             (with_repeats, "A step that two others take is in your list twice. Once is enough."),
             (
                 lambda program, result: [step[0] for step in reached(program, result)],
-                "The names are right. Asked for are the whole steps.",
+                "The names are right. Return the whole steps.",
             ),
             (
                 lambda program, result: sorted(reached(program, result)),
-                "The right steps, sorted by their names. Keep them in the order of the program.",
+                "These are the right steps, sorted by their names. Keep them in the order of the program.",
             ),
-            (lambda program, result: reached(program, result)[:-1], "The result's own step belongs to it."),
+            (
+                lambda program, result: reached(program, result)[:-1],
+                "The result's own step is missing. It belongs to what is needed.",
+            ),
         ),
         properties=(
+            Property(
+                inputs_as_steps,
+                lambda did: did.error not in ("KeyError", "StopIteration", "IndexError"),
+                "You look for a step of every name. But `x` and `w` are inputs, and no step makes them: pass them "
+                "over.",
+            ),
             Property(
                 as_met,
                 lambda did: did.result == did.expected or sorted(did.result) != sorted(did.expected),
@@ -404,6 +512,11 @@ EXERCISES = (
                 nothing_left_out,
                 "The new names are there, but no step has gone. A step that is the same as an earlier one is left out.",
             ),
+            (list, "The program comes back as it was. The key of a step is what it does and takes, without its name."),
+            (
+                neighbours_alone,
+                "You compare each step only with the one just before it. Any earlier step may be the same.",
+            ),
             (
                 and_needed,
                 "You leave out steps that nobody takes as well. That is the pass *needed*; here only what is done "
@@ -416,9 +529,23 @@ EXERCISES = (
                 "sub(x, w) and sub(w, x) differ: the order of what a step takes counts.",
             ),
         ),
+        properties=(
+            Property(
+                named_in_one_place,
+                lambda did: not takes_what_is_gone(did),
+                "A step takes a name whose step is gone. Put the earlier one's name in *every* place where a later "
+                "step takes it.",
+            ),
+            Property(
+                the_later_one_everywhere,
+                lambda did: did.expected[0][0] in names_in(did.result),
+                "The first of two steps that are the same is gone. The *earlier* one stays, and the later ones take "
+                "its name.",
+            ),
+        ),
         hints=(
-            "Going from the beginning: what has to be remembered of each step, to know it again?",
-            "Two dictionaries: what was done, with the name that it got; and names with what to take instead.",
+            "You go through the program from its beginning. What must you remember of each step, to know it again?",
+            "Keep two dictionaries: one from what a step does to its name, and one from names to what to take instead.",
             "takes = tuple(instead.get(t, t) for t in takes)\nif (does, takes) in first:\n    ...",
         ),
         understood="Two steps are the same if they do the same with the same inputs, under their new names.",
@@ -435,7 +562,7 @@ EXERCISES = (
                 "That is the mean of the pieces' means. The last piece is shorter, and its numbers count too much: add "
                 "up sums, and divide once.",
             ),
-            (whole_pieces_alone, "The last piece, which is shorter, is missing."),
+            (whole_pieces_alone, "The last piece, which is shorter, is left out."),
             (lambda steps, x, size: through(steps, x).mean(), "Every step got the whole row at once."),
             (
                 lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)),
@@ -443,7 +570,7 @@ EXERCISES = (
             ),
             (
                 from_the_start,
-                "Every step begins anew with the piece. It should take what the step before it has given.",
+                "Every step begins anew with the piece. Give each the result of the step before it.",
             ),
             (lambda steps, x, size: through(steps, x[:size]).mean(), "That is the first piece alone."),
             (
@@ -489,6 +616,15 @@ EXERCISES = (
                 "`range(0, len(x), size)`.",
             ),
             Property(
+                into_x,
+                lambda did: (
+                    did.result["numbers that went through the steps"]
+                    >= did.expected["numbers that went through the steps"]
+                ),
+                "Fewer numbers go through the steps than there are. Does a piece take the name `x`, so that the row "
+                "is gone for the next one? Give the piece a name of its own.",
+            ),
+            Property(
                 kept_pieces,
                 lambda did: not (did.result["a whole row was made"] and is_the_mean(did)),
                 "The mean is right. But a whole row of results is made, and memory is what you wanted to save: take "
@@ -496,8 +632,8 @@ EXERCISES = (
             ),
         ),
         hints=(
-            "Which loop is outside, the one over the pieces or the one over the steps?",
-            "Outside the pieces. Take each through all steps, and add its sum to a total.",
+            "Which loop should be outside, the one over the pieces or the one over the steps?",
+            "The loop over the pieces is outside. Take each piece through all steps, and add its sum to a total.",
             "for i in range(0, len(x), size):\n    piece = x[i : i + size]\n    for step in steps:\n        ...\n    "
             "total += piece.sum()",
         ),

@@ -258,12 +258,15 @@ EXERCISES = (
         answer=(1, 1, 2, 3, 4, 4),
         wrong=(
             ((1, 2, 3, 4, 5, 6), "Not every call needs a capture. Which of them differ only in what is *in* a tensor?"),
-            ((1, 0, 1, 1, 1, 0), "Those are the captures that each call *makes*. How many are there by then?"),
+            (
+                (1, 0, 1, 1, 1, 0),
+                "Those are the captures that each call *makes*. Count how many there are after each call.",
+            ),
             ((1, 1, 1, 2, 2, 2), "A plain number is part of the code: 3.0 needs other code than 2.0."),
         ),
         entries={
             1: "The first call always makes the first capture.",
-            2: ((2, "Zeros in place of ones: the contents are in no guard."),),
+            2: ((2, "Only the contents differ, zeros in place of ones, and no guard looks at those."),),
             3: ((1, "The scale is a plain number, and the code has 2.0 in it."),),
             4: ((2, "`double()` makes another type, and the type is guarded."),),
             5: (
@@ -274,7 +277,7 @@ EXERCISES = (
         },
         hints=(
             "What is guarded: contents, shape, type, plain numbers?",
-            "Contents are not. Of each call, ask: is there an earlier one that differs from it in contents alone?",
+            "Contents are not guarded. Ask of each call: does it differ from an earlier one in contents alone?",
             "The second call and the last one need no new capture.",
         ),
         understood="A capture holds for all calls that differ from its own in the contents of tensors alone.",
@@ -297,15 +300,16 @@ EXERCISES = (
             (calling(lambda step: engine.tensor(1 / step), start=2), "The factors begin with 1/2. The first one is 1."),
             (
                 lambda compiled, x, steps: [compiled(x, engine.tensor(1 / steps)) for _ in range(steps)],
-                "The factor is 1 divided by how many steps there are, in every step. It is `1 / step`.",
+                "Your factor is 1 divided by the number of *all* steps, each time. It should be `1 / step`.",
             ),
             (
                 calling(lambda step: engine.tensor(step)),
-                "The factor is a tensor now, but it is the number of the step, and not 1 divided by it.",
+                "The factor is a tensor now, but it holds the number of the step. It should hold 1 divided by that.",
             ),
             (
                 calling(lambda step: engine.tensor(1 / step).item()),
-                "The factor that arrives is a plain number (`item()` makes one, too). A capture holds for one alone.",
+                "The function still gets a plain number (`item()` makes one, too), and a capture holds for one "
+                "number only.",
             ),
             (
                 calling(lambda step: engine.tensor(1 // step)),
@@ -322,21 +326,25 @@ EXERCISES = (
             ),
             (
                 for_many_sizes,
-                "`dynamic=True` is about sizes. A plain number is guarded all the same; and `compiled` is compiled.",
+                "`dynamic=True` is about sizes: a plain number is guarded all the same. And `compiled` is compiled "
+                "already.",
             ),
             (
                 into_x,
-                "You multiplied `x` instead of giving the factor. What the function does with both is its own affair: "
-                "give it both.",
+                "You multiplied `x` instead of passing the factor. What the function does with the two is its own "
+                "affair: pass it both.",
             ),
-            (all_at_once, "You gave all factors in one call. Call it once for each step."),
+            (
+                all_at_once,
+                "You passed all factors in one call. Call it once for each step.",
+            ),
             (
                 lambda compiled, x, steps: compiled(x, 1 / engine.arange(1.0, steps + 1)),
-                "You gave the whole row of factors in one call. Call it once for each step, with one of them.",
+                "You passed the whole row of factors in one call. Call it once for each step, with one of them.",
             ),
             (
                 one_more_copy,
-                "`compiled` was never called, so it has no capture. Call it in each step, and compile nothing anew.",
+                "You never called `compiled`, so it has no capture. Call it in each step, and compile nothing anew.",
             ),
         ),
         properties=(
@@ -368,8 +376,8 @@ EXERCISES = (
         wrong=(
             (
                 lambda x, most: x * min(1.0, most / x.abs().max().item()),
-                "A number leaves the notes, by `item()`, `float()` or Python's `min`. Stay with tensors: `clamp`, "
-                "`engine.maximum`.",
+                "A number leaves the capture, through `item()`, `float()` or Python's `min`. Stay with tensors: "
+                "`clamp`, `engine.maximum`.",
             ),
             (
                 lambda x, most: engine.where(x.abs().max() > most, x / x.abs().max(), x),
@@ -381,16 +389,16 @@ EXERCISES = (
             ),
             (
                 limited(lambda x: x.abs().max(), lambda most: 1)[0],
-                "The divisor is kept above 1. It should be kept above `most`, so that small tensors stay as they are.",
+                "You keep the divisor above 1. Keep it above `most`, so that small tensors stay as they are.",
             ),
             (
                 frozen,
-                "The numbers are right, in one graph. But no gradient arrives at `x` any more: the notes were cut off.",
+                "The numbers are right, in one graph. But no gradient reaches `x` any more: you cut off the notes.",
             ),
             (
                 with_a_frozen_factor,
-                "The numbers are right, in one graph. But the gradient is another one: the largest number acts on the "
-                "factor, too, and its part was cut off.",
+                "The numbers are right, in one graph. But the gradient is another one: the largest number acts on "
+                "the factor, too, and you cut off its part.",
             ),
             (
                 still_asking,
@@ -403,8 +411,8 @@ EXERCISES = (
             ),
             (
                 lambda x, most: x * (most / x.abs().max()).clamp(min=1),
-                "The wrong way round: small tensors are made larger, and large ones stay. The factor is 1 *at "
-                "most*, and so the divisor is `most` at least: `clamp(min=most)`.",
+                "It is the wrong way round: small tensors are made larger, and large ones stay. The factor should be"
+                " *at most* 1, so the divisor should be at least `most`: `clamp(min=most)`.",
             ),
             *twice(
                 lambda x: x.norm(),
@@ -417,17 +425,18 @@ EXERCISES = (
             ),
             (
                 lambda x, most: x - (x.abs().max() - most).clamp(min=0),
-                "You subtract what is too much, so that all numbers move by as much. Scale: multiply by one factor.",
+                "You subtract the excess, so all numbers move by the same amount. Scale instead: multiply by one "
+                "factor.",
             ),
             *twice(lambda x: x.abs().mean(), "That limits the mean. Limit the largest number, without its sign."),
-            *twice(lambda x: x.max(), "Without its sign: -4 is a large number, too. Take `abs()` first."),
+            *twice(lambda x: x.max(), "You compare with the sign. But -4 is a large number, too: take `abs()` first."),
             (
                 lambda x, most: x.clamp(min=-most, max=most),
                 "That cuts each number off by itself. Scale the whole tensor by one factor instead.",
             ),
             (
                 lambda x, most: engine.where(x.abs() > most, x * (most / x.abs().max()), x),
-                "Only the numbers that are too large are scaled. The condition is about the largest one, and for all.",
+                "You scale only the numbers that are too large. If the largest one is too large, scale all of them.",
             ),
         ),
         properties=(
@@ -447,11 +456,12 @@ EXERCISES = (
         ),
         hints=(
             "Which line asks what is in the tensor?",
-            "Leave the question out. If the divisor is `most` at least, the factor is 1 at most, and small tensors "
+            "Leave the question out. If the divisor is at least `most`, the factor is at most 1, and small tensors "
             "stay as they are.",
             "return x * (most / largest.clamp(...))",
         ),
-        understood="What depends on the contents of a tensor is computed, not asked: then one path is enough.",
+        understood="Compute what depends on the contents of a tensor, instead of asking for it: then one path is "
+        "enough.",
     ),
     Exercise(
         key="19.4",
@@ -460,30 +470,34 @@ EXERCISES = (
         trial=guarded_trial,
         hidden=guarded_more,
         wrong=(
-            (every_time, "It captures in every call. Keep what `capture` gives, and use it again."),
+            (every_time, "It captures in every call. Keep what `capture` returns, and use it again."),
             (keyed(lambda x: x.dtype), "Another shape needs another capture."),
             (keyed(lambda x: tuple(x.shape)), "Another dtype needs another capture."),
             (keyed(lambda x: (x.numel(), x.dtype)), "2 by 3 and 3 by 2 hold as many numbers, but have other shapes."),
             (keyed(lambda x: (len(x), x.dtype)), "2 by 3 and 2 by 4 have as many rows, but other shapes."),
             (keyed(lambda x: 0), "There is one capture for everything. It holds for the first shape and dtype only."),
-            (keyed(lambda x: str(x.tolist())), "Other contents made another capture. Only shape and dtype count."),
+            (
+                keyed(lambda x: str(x.tolist())),
+                "Different contents lead to another capture. Only shape and dtype count.",
+            ),
             (
                 kept_and_not_called,
-                "It gives back the function that `capture` has made. Call that one with `x`, and give back its result.",
+                "You return the function that `capture` has made. Call it with `x`, and return the result.",
             ),
             (
                 lambda capture: lambda x: capture(x),
-                "It gives back what `capture` has made, and makes it in every call. Keep it, and call it with `x`.",
+                "You return what `capture` has made, and make it anew in every call. Keep it, call it with `x`, and "
+                "return the result.",
             ),
             (
                 results_kept,
-                "You keep the *result* of the first call. Keep the function that `capture` gives, and call it.",
+                "You keep the *result* of the first call. Keep the function that `capture` returns, and call it.",
             ),
             (the_last_one, "Only the last capture is kept. When the first kind comes back, it should still be there."),
         ),
         hints=(
-            "Under what can a capture be kept, so that it is found again?",
-            "A dictionary from shape and dtype to what `capture` gave.",
+            "Under which key can you keep a capture, so that you find it again?",
+            "Use a dictionary from shape and dtype to what `capture` returned.",
             "kind = tuple(x.shape), x.dtype\nif kind not in captures:\n    ...\nreturn captures[kind](x)",
         ),
         understood="Guards are a key: what a capture depends on, and nothing else.",

@@ -7,7 +7,7 @@ import numpy as np
 from ..arrays.kernels import conv, pool
 from . import nests
 from .kernels import added_at, axes_of, windows_added
-from .loop_text import bracketed, canonical, literal, plain
+from .loop_text import bracketed, canonical, literal, number_in, plain
 from .pooling import spread, spread_by_channel
 from .steps import Ref
 
@@ -62,7 +62,7 @@ class Text:
         name = self.writer.names[step.number]
         sizes = [n for n in step.shape if n != 1]
         if not sizes:
-            self.parameters[name] = f"{name}[()]" if step.shape == () else f"{name}.item()"
+            self.parameters[name] = number_in(name, step.shape)
             return name
         self.parameters[name] = name if len(sizes) == len(step.shape) else f"{name}.reshape({listed(sizes)})"
         return f"{name}[{', '.join(i for i, n in zip(at, step.shape) if n != 1)}]"

@@ -25,6 +25,11 @@ def literal(a, dtype):
     return f"‹{dtype}:{a!r}›"
 
 
+def number_in(name, shape):
+    """The one element of an array as a number of the same type; ``item()`` would give a longer one of Python's."""
+    return f"{name}[{', '.join('0' * len(shape)) or '()'}]"
+
+
 def is_bool(dtype):
     return dtype.kind == "b"
 

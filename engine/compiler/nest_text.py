@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from .digits import digits_of
-from .loop_text import bracketed, canonical, is_bool, kind, literal, plain
+from .loop_text import bracketed, canonical, is_bool, kind, literal, number_in, plain
 from .nests import EXTREMES, INDICES, INT32, INT64, SHORT, THREADED, fits, operands_of
 from .passes import AT_ONCE, Passes
 from .plan import uses
@@ -42,7 +42,7 @@ class Text(Passes):
             dtype = a.dtype
         _, sizes = self.subscript(digits)
         if not digits:
-            text = name + "[()]" if shape == () else f"{name}.item()"
+            text = number_in(name, shape)
         else:
             text = given(name, shape, sizes, dtype)
         name = self.parameter(key, text) if digits else self.number(key, name, text)

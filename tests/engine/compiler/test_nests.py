@@ -150,6 +150,14 @@ def test_integers_and_masks_are_as_in_eager(name):
 
 
 @needs_numba
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_one_number_for_all_elements_has_its_own_precision(shape):
+    x, number = engine.full((3, 50), 1e8), engine.full(shape, 1.3)
+    compiled = engine.compile(lambda x, number: ((x + number) - x).abs().sqrt() * 2, fullgraph=True)
+    assert (compiled(x, number) == 0).all() and "def loop" in compiled.code
+
+
+@needs_numba
 def test_what_is_added_and_subtracted_again_rounds():
     def rounded(x):
         return (x + 12582912.0 - 12582912.0) * 2  # 1.5 * 2^23: what is left of x is an integer

@@ -49,6 +49,13 @@ def pure(distribution):
     lock.write_text(json.dumps(told), encoding="utf-8")
 
 
+def test_it_is_small(made):
+    """With the site that it belongs to, 60 MB (tests/course/authoring/test_site.py); Pyodide's distribution is apart."""
+    own = [path for path in made.rglob("*") if path.is_file() and "pyodide" not in path.relative_to(made).parts]
+    assert len(own) > 400
+    assert sum(path.stat().st_size for path in own) < 25e6
+
+
 # All that can be seen without NumPy: the course has come whole, and this Python can read it; a page can draw DOT.
 CELL = """
 import compileall, importlib.metadata, pathlib, sys

@@ -2,6 +2,7 @@
 those who use a keyboard or a reader of the screen need and the theme leaves out.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from docutils import nodes
     from sphinx.application import Sphinx
 
+_LINE = re.compile(r'(<a id="L-\d+")[^>]*>')
+_PLAIN = re.compile(r'<span class="[npw]">(.*?)</span>', re.DOTALL)  # names, dots, spaces: in the text's own colour
 
 # What a page has instead of what Sphinx and its theme have written.
 USABLE = {
@@ -38,6 +41,7 @@ def setup(app: "Sphinx") -> dict[str, bool]:
     app.add_config_value("site_owner", "", "html", types=[str])
     app.add_html_math_renderer("mathml", (_formula, None), (_displayed, None))
     app.connect("html-page-context", offer)
+    app.connect("html-page-context", alone, priority=900)  # the theme has its tree by then
     app.connect("html-collect-pages", files)
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -88,6 +92,12 @@ def launches(config: Any, page: str, copy: str) -> Iterator[tuple[str, str]]:
             yield name, place.format(owner=config.site_owner, page=page, copy=copy)
 
 
+def alone(app: "Sphinx", page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Leave the tree of all pages out beside a file's lines: in hundreds of them it would be a fifth of the site."""
+    if page.startswith("files/"):
+        context["furo_navigation_tree"] = ""
+
+
 def files(app: "Sphinx") -> Iterator[tuple[str, dict[str, str], str]]:
     """Make a page for each file of the repository that a text links to, with its lines numbered."""
     for name in app.config.site_linked:
@@ -106,5 +116,6 @@ def listing(name: str, text: str) -> str:
         lexer = get_lexer_for_filename(name, stripnl=False)
     except ClassNotFound:
         lexer = TextLexer(stripnl=False)
-    shown = highlight(text, lexer, HtmlFormatter(linenos="inline", lineanchors="L", anchorlinenos=False))
+    shown = highlight(text, lexer, HtmlFormatter(cssclass="highlight numbered", lineanchors="L"))
+    shown = _PLAIN.sub(r"\1", _LINE.sub(r"\1>", shown))
     return f"<h1>{name}</h1>\n{shown}"

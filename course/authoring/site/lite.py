@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ def make(target: Path, pyodide: Path | None = None) -> None:
         for name, nb in copies.as_they_begin():
             write_atomically(work / "contents" / name, json.dumps(begun_with(nb), ensure_ascii=False) + "\n")
         wheels = work / "wheels"
-        run(python, "hatchling", "build", "-t", "wheel", "-d", str(wheels), folder=ROOT)
+        packed = light(work / "packed")
+        run(python, "hatchling", "build", "-t", "wheel", "-d", str(wheels), folder=packed)
         run(python, "pip", "download", *DOWNLOAD, "-d", str(wheels), "-r", str(locked(brought(), work)), folder=work)
         if pyodide:
             provide(pyodide, work / "static/pyodide")
@@ -65,6 +67,28 @@ def make(target: Path, pyodide: Path | None = None) -> None:
         write_atomically(work / "jupyter-lite.json", json.dumps(PAGE, indent=1))
         shutil.rmtree(target, ignore_errors=True)
         run(python, "jupyterlite_core", "build", folder=work)
+    for font in target.rglob("*.woff2"):  # all that can run this take it
+        for suffix in (".woff", ".ttf", ".eot", ".svg"):
+            font.with_suffix(suffix).unlink(missing_ok=True)
+
+
+def light(folder: Path) -> Path:
+    """A copy of what the wheel is made of, without the outputs of notebooks, which no check reads."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    beside = project["project"]["readme"], *project["project"]["license-files"]
+    for name in {*wheel["packages"], *wheel["force-include"], *beside}:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        else:
+            shutil.copyfile(ROOT / name, folder / name)
+    for path in folder.rglob("*.ipynb"):
+        nb = json.loads(path.read_text(encoding="utf-8"))
+        for cell in nb["cells"]:
+            cell |= {"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {}
+        write_atomically(path, json.dumps(nb, ensure_ascii=False) + "\n")
+    return folder
 
 
 def begun_with(nb: dict[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def pure(distribution):
 
 
 def test_it_is_small(made):
-    """With the site that it belongs to, 60 MB (tests/course/authoring/test_site.py); Pyodide's distribution is apart."""
+    """With its site 60 MB (tests/course/authoring/test_site.py), without Pyodide's distribution."""
     own = [path for path in made.rglob("*") if path.is_file() and "pyodide" not in path.relative_to(made).parts]
     assert len(own) > 400
     assert sum(path.stat().st_size for path in own) < 25e6

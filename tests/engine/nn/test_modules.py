@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 import pytest
 from against_torch import assert_close, cases
+from over_tables import over
 
 import engine
 from engine import nn
@@ -362,7 +363,7 @@ nn.init.normal_(w, generator=torch.Generator().manual_seed(5))
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("expression", INITS)
+@over("expression", INITS)
 def test_parameters_begin_with_pytorchs_numbers(expression):
     pytest.importorskip("torch")
     found = []
@@ -921,7 +922,7 @@ print([nn.init.calculate_gain(n) for n in ("linear", "conv2d", "sigmoid", "tanh"
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@over("name", PROGRAMS)
 def test_a_program_prints_what_it_prints_under_pytorch(name):
     pytest.importorskip("torch")
     mine, theirs = (without_modules(printed(library, PROGRAMS[name])) for library in ("engine", "torch"))
@@ -954,7 +955,7 @@ class SelfAttention(nn.MultiheadAttention):
         return super().forward(x, x, x)
 
 
-@pytest.mark.parametrize("make", DERIVATIVES)
+@over("make", DERIVATIVES)
 def test_gradients_are_those_of_finite_differences(make):
     engine.manual_seed(0)
     module = eval(make).double()

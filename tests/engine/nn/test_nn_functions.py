@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.special
 from against_torch import assert_close, cases, check_derivatives, compare, compare_errors, library, run, values
+from over_tables import over
 
 import engine
 import engine.nn.functional as F
@@ -388,27 +389,27 @@ def inputs():
 ALL = LAYERS + ACTIVATIONS + LOSSES + NORMS
 
 
-@pytest.mark.parametrize("expression", ALL)
+@over("expression", ALL)
 def test_like_pytorch(expression, inputs):
     pytest.importorskip("torch")
     differentiable = ", None, b3" not in expression  # with a bias alone, PyTorch cannot differentiate a norm twice
     compare(expression, inputs, FIXED, second=differentiable)
 
 
-@pytest.mark.parametrize("expression", [c for c in ALL if "* 0" not in c and "(e" not in c])
+@over("expression", [c for c in ALL if "* 0" not in c and "(e" not in c])
 def test_derivatives(expression, inputs):
     for stopped in (".detach()", ", dtype=torch.float64", "padding_idx=1"):
         expression = expression.replace(stopped, "")
     check_derivatives(expression, inputs, FIXED)
 
 
-@pytest.mark.parametrize("expression", EXTREME)
+@over("expression", EXTREME)
 def test_large_values_and_edges_like_pytorch(expression, inputs):
     pytest.importorskip("torch")
     compare(expression, inputs, FIXED, second=False)
 
 
-@pytest.mark.parametrize("expression", TYPES)
+@over("expression", TYPES)
 def test_other_types_like_pytorch(expression, inputs):
     pytest.importorskip("torch")
     tolerance = (
@@ -417,7 +418,7 @@ def test_other_types_like_pytorch(expression, inputs):
     compare(expression, inputs, FIXED, second=False, tolerance=tolerance)
 
 
-@pytest.mark.parametrize("expression", ERRORS)
+@over("expression", ERRORS)
 def test_errors_like_pytorch(expression, inputs):
     pytest.importorskip("torch")
     compare_errors(expression, inputs)

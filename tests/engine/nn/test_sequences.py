@@ -3,6 +3,7 @@
 import importlib
 
 import pytest
+from over_tables import over
 
 import engine
 from engine import nn
@@ -171,7 +172,7 @@ CALLS += [f"t.nn.{kind}Cell(2, 3){call}" for kind in ("RNN", "GRU", "LSTM") for 
 CALLS += ["t.nn.LSTMCell(2, 3)(t.ones(1, 2), t.ones(1, 3))", "t.nn.RNNCell(2, 3, nonlinearity='gelu')(t.ones(1, 2))"]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@over("call", CALLS)
 def test_a_wrong_call_of_a_recurrent_layer_is_refused_as_in_pytorch(call):
     pytest.importorskip("torch")
     caught = []
@@ -184,7 +185,7 @@ def test_a_wrong_call_of_a_recurrent_layer_is_refused_as_in_pytorch(call):
     assert caught[0] == caught[1]
 
 
-@pytest.mark.parametrize("program", ERRORS)
+@over("program", ERRORS)
 def test_an_error_is_pytorchs(program):
     pytest.importorskip("torch")
     caught = []

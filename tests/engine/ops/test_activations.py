@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from against_torch import cases, check_derivatives, compare, compare_errors
+from over_tables import over
 
 import engine
 import engine.nn.functional as F
@@ -66,7 +67,7 @@ F.alpha_dropout(x, 0.3)
 """)
 
 
-@pytest.mark.parametrize("case", CASES)
+@over("case", CASES)
 def test_an_activation_is_pytorchs(case):
     pytest.importorskip("torch")
     single = any(word in case for word in (".float()", "celu", "hardsigmoid"))  # PyTorch divides in float32 there
@@ -84,7 +85,7 @@ F.prelu(edge, one)
 """)
 
 
-@pytest.mark.parametrize("case", SMOOTH)
+@over("case", SMOOTH)
 def test_derivatives(case):
     check_derivatives(case, INPUTS)
 
@@ -105,7 +106,7 @@ F.dropout2d(im, 1.0)
 """)
 
 
-@pytest.mark.parametrize("case", DROPOUTS)
+@over("case", DROPOUTS)
 def test_dropout_draws_what_pytorch_draws(case):
     torch = pytest.importorskip("torch")
     engine.manual_seed(3)
@@ -133,7 +134,7 @@ F.rms_norm(x, (6,), one)
 """)
 
 
-@pytest.mark.parametrize("case", ERRORS)
+@over("case", ERRORS)
 def test_an_error_is_pytorchs(case):
     pytest.importorskip("torch")
     compare_errors(case, INPUTS)

@@ -14,6 +14,7 @@ from against_torch import (
     run,
     values,
 )
+from over_tables import over
 
 import engine
 import engine.nn.functional as F
@@ -111,13 +112,13 @@ def call(arguments):
     return "F.scaled_dot_product_attention" + arguments
 
 
-@pytest.mark.parametrize("arguments", IN_ONE)
+@over("arguments", IN_ONE)
 def test_in_one_operation_like_pytorch(arguments, inputs):
     pytest.importorskip("torch")
     compare(call(arguments), inputs, fixed="ami", second=False)  # PyTorch has no second derivative of it
 
 
-@pytest.mark.parametrize("arguments", [a for a in IN_ONE if ", is_causal" not in a or "(q, k, v, " not in a])
+@over("arguments", [a for a in IN_ONE if ", is_causal" not in a or "(q, k, v, " not in a])
 def test_second_derivatives_are_those_of_pytorchs_composition(arguments, inputs):
     torch = pytest.importorskip("torch")
     exact = {k: v.astype(np.float64) if v.dtype.kind == "f" else v for k, v in inputs.items()}
@@ -134,19 +135,19 @@ def test_second_derivatives_are_those_of_pytorchs_composition(arguments, inputs)
             assert_close(a, b, arguments, "the second gradient")
 
 
-@pytest.mark.parametrize("arguments", COMPOSED)
+@over("arguments", COMPOSED)
 def test_composed_like_pytorch(arguments, inputs):
     pytest.importorskip("torch")
     compare(call(arguments), inputs, fixed="ami")
 
 
-@pytest.mark.parametrize("arguments", IN_ONE + COMPOSED)
+@over("arguments", IN_ONE + COMPOSED)
 def test_derivatives(arguments, inputs):
     if "-inf" not in arguments and "* 4" not in arguments:
         check_derivatives(call(arguments.replace(".detach()", "")), inputs, "ami")
 
 
-@pytest.mark.parametrize("arguments", TYPES)
+@over("arguments", TYPES)
 def test_other_types_like_pytorch(arguments, inputs):
     pytest.importorskip("torch")
     compare(
@@ -158,7 +159,7 @@ def test_other_types_like_pytorch(arguments, inputs):
     )
 
 
-@pytest.mark.parametrize("arguments", ERRORS)
+@over("arguments", ERRORS)
 def test_errors_like_pytorch(arguments, inputs):
     pytest.importorskip("torch")
     compare_errors(call(arguments), inputs)

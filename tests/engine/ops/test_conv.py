@@ -15,6 +15,7 @@ from against_torch import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from over_tables import over
 
 import engine
 import engine.nn.functional as F
@@ -366,19 +367,19 @@ def inputs():
     return {**INPUTS, **EXACT}
 
 
-@pytest.mark.parametrize("expression", CONVOLUTIONS + POOLS + PADS + BLOCKS)
+@over("expression", CONVOLUTIONS + POOLS + PADS + BLOCKS)
 def test_like_pytorch(expression, inputs):
     pytest.importorskip("torch")
     compare(expression, inputs, tolerance=1e-4 if "conv" in expression else None)
 
 
-@pytest.mark.parametrize("expression", CONVOLUTIONS + POOLS + PADS + BLOCKS)
+@over("expression", CONVOLUTIONS + POOLS + PADS + BLOCKS)
 def test_derivatives(expression, inputs):
     if " * 0" not in expression and "round" not in expression:
         check_derivatives(expression.replace(".detach()", ""), inputs)
 
 
-@pytest.mark.parametrize("expression", TYPES)
+@over("expression", TYPES)
 def test_other_types_like_pytorch(expression, inputs):
     pytest.importorskip("torch")
     compare(
@@ -389,13 +390,13 @@ def test_other_types_like_pytorch(expression, inputs):
     )
 
 
-@pytest.mark.parametrize("expression", EMPTY)
+@over("expression", EMPTY)
 def test_empty_like_pytorch(expression, inputs):
     pytest.importorskip("torch")
     compare(expression, inputs, second=False)
 
 
-@pytest.mark.parametrize("expression", ERRORS)
+@over("expression", ERRORS)
 def test_errors_like_pytorch(expression, inputs):
     pytest.importorskip("torch")
     compare_errors(expression, inputs)
@@ -419,7 +420,7 @@ def test_maximum_takes_the_element_that_pytorch_takes(rows, options):
     assert mine[1].tolist() == theirs[1].tolist()
 
 
-@pytest.mark.parametrize("rows", HARD)
+@over("rows", HARD)
 def test_adaptive_maximum_takes_the_element_that_pytorch_takes(rows):
     pytest.importorskip("torch")
     mine, theirs = compare(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from against_torch import cases, check_derivatives, compare, compare_errors
+from over_tables import over
 
 import engine
 
@@ -501,7 +502,7 @@ torch.unique(m).sum().backward()
 """)
 
 
-@pytest.mark.parametrize("expression", READS + CALLS)
+@over("expression", READS + CALLS)
 def test_as_pytorch(expression):
     pytest.importorskip("torch")
     mine, theirs = compare(expression, INPUTS)
@@ -527,25 +528,25 @@ def call(statement):
     )
 
 
-@pytest.mark.parametrize("statement", WRITES)
+@over("statement", WRITES)
 def test_writes_as_pytorch(statement):
     pytest.importorskip("torch")
     mine, theirs = compare(call(statement), {**INPUTS, "after": after})
     assert mine[0]._version == theirs[0]._version
 
 
-@pytest.mark.parametrize("expression", READS + CALLS + BEYOND_PYTORCH)
+@over("expression", READS + CALLS + BEYOND_PYTORCH)
 def test_derivatives_are_those_of_finite_differences(expression):
     if "unique" not in expression:
         check_derivatives(expression.replace("d.float()", "d"), SMOOTH)
 
 
-@pytest.mark.parametrize("statement", WRITES)
+@over("statement", WRITES)
 def test_derivatives_of_writes_are_those_of_finite_differences(statement):
     check_derivatives(call(statement.replace("d.float()", "d")), {**SMOOTH, "after": after})
 
 
-@pytest.mark.parametrize("expression", ERRORS)
+@over("expression", ERRORS)
 def test_errors_are_pytorchs(expression):
     pytest.importorskip("torch")
     compare_errors(expression, INPUTS)

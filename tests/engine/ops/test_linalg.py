@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from against_torch import cases, chain, check_derivatives, compare, compare_errors, run
+from over_tables import over
 
 import engine
 
@@ -282,19 +283,19 @@ torch.linalg.matrix_norm(torch.zeros(0, 3), -2)
 """)
 
 
-@pytest.mark.parametrize("expression", PRODUCTS + EINSUMS + SQUARE)
+@over("expression", PRODUCTS + EINSUMS + SQUARE)
 def test_like_pytorch(expression):
     torch = pytest.importorskip("torch")
     torch.backends.opt_einsum.enabled = False  # without that package, which searches for a better order, left to right
     compare(expression, INPUTS, tolerance=1e-4)
 
 
-@pytest.mark.parametrize("expression", [c for c in PRODUCTS + EINSUMS + SQUARE if "detach" not in c])
+@over("expression", [c for c in PRODUCTS + EINSUMS + SQUARE if "detach" not in c])
 def test_derivatives(expression):
     check_derivatives(expression, INPUTS)
 
 
-@pytest.mark.parametrize("expression", OTHER_TYPES)
+@over("expression", OTHER_TYPES)
 def test_integers_and_half_precision_like_pytorch(expression):
     pytest.importorskip("torch")
     half = "half" in expression or "bfloat16" in expression
@@ -314,7 +315,7 @@ def test_a_sum_with_a_product_of_half_precision_is_rounded_once(product, dtype):
     assert (eval(product, names, halves) != exact).float().mean() < 0.02  # float32 in between; in two steps: 0.15
 
 
-@pytest.mark.parametrize("expression", ERRORS)
+@over("expression", ERRORS)
 def test_errors_like_pytorch(expression):
     pytest.importorskip("torch")
     compare_errors(expression, INTEGERS)
@@ -329,7 +330,7 @@ def test_a_singular_matrix_has_no_inverse():
         engine.inverse(engine.zeros(2, 2))
 
 
-@pytest.mark.parametrize("left, right", itertools.product([True, False], repeat=2))
+@over("left, right", itertools.product([True, False], repeat=2))
 def test_a_product_saves_an_operand_only_if_the_other_one_needs_a_gradient(left, right):
     x, y = engine.ones(2, 3).requires_grad_(left), engine.ones(3, 2).requires_grad_(right)
     node = (x @ y).grad_fn

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from against_torch import cases, check_derivatives, compare, compare_errors
+from over_tables import over
 
 import engine
 from engine.nn import functional as F
@@ -204,33 +205,31 @@ F.embedding_bag(k, w, o, per_sample_weights=p)
 """)
 
 
-@pytest.mark.parametrize("expression", SMOOTH)
+@over("expression", SMOOTH)
 def test_like_pytorch(expression):
     pytest.importorskip("torch")
     compare(expression, INPUTS)
 
 
-@pytest.mark.parametrize("expression", BAGS + DISTANCES)  # PyTorch has no second derivative
+@over("expression", BAGS + DISTANCES)  # PyTorch has no second derivative
 def test_once_differentiated_like_pytorch(expression):
     pytest.importorskip("torch")
     compare(expression, INPUTS, second=False)
 
 
-@pytest.mark.parametrize("expression", EXACT)
+@over("expression", EXACT)
 def test_edges_and_other_types_like_pytorch(expression):
     pytest.importorskip("torch")
     compare(expression, {**INPUTS, **NAN}, fixed=NAN, second=False)
 
 
-@pytest.mark.parametrize("expression", ERRORS)
+@over("expression", ERRORS)
 def test_errors_like_pytorch(expression):
     pytest.importorskip("torch")
     compare_errors(expression, INPUTS)
 
 
-@pytest.mark.parametrize(
-    "expression", [e for e in SMOOTH if "copysign(i" not in e and "dtype" not in e] + BAGS[:7] + DISTANCES[:1]
-)
+@over("expression", [e for e in SMOOTH if "copysign(i" not in e and "dtype" not in e] + BAGS[:7] + DISTANCES[:1])
 def test_derivatives(expression):
     check_derivatives(expression, {k: v for k, v in INPUTS.items() if v.dtype.kind != "b"})
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from against_torch import cases, check_derivatives, compare, compare_errors, run
+from over_tables import over
 
 import engine
 
@@ -331,25 +332,25 @@ c.bincount(minlength=-1)
 """)
 
 
-@pytest.mark.parametrize("expression", SMOOTH)
+@over("expression", SMOOTH)
 def test_like_pytorch(expression):
     pytest.importorskip("torch")
     compare(expression, INPUTS)
 
 
-@pytest.mark.parametrize("expression", SPECIAL)
+@over("expression", SPECIAL)
 def test_ties_nans_and_zeros_like_pytorch(expression):
     pytest.importorskip("torch")
     compare(expression, TIES, second="norm" not in expression and "std" not in expression)
 
 
-@pytest.mark.parametrize("expression", EXACT)
+@over("expression", EXACT)
 def test_integers_and_counts_like_pytorch(expression):
     pytest.importorskip("torch")
     compare(expression, OTHERS)
 
 
-@pytest.mark.parametrize("expression", LOW)
+@over("expression", LOW)
 def test_other_floating_types_like_pytorch(expression):
     pytest.importorskip("torch")
     compare(
@@ -360,13 +361,13 @@ def test_other_floating_types_like_pytorch(expression):
     )
 
 
-@pytest.mark.parametrize("expression", ERRORS)
+@over("expression", ERRORS)
 def test_errors_like_pytorch(expression):
     pytest.importorskip("torch")
     compare_errors(expression, OTHERS)
 
 
-@pytest.mark.parametrize("expression", [c for c in SMOOTH if "e." not in c])
+@over("expression", [c for c in SMOOTH if "e." not in c])
 def test_derivatives(expression):
     check_derivatives(expression, {k: INPUTS[k] for k in "xs"})
 

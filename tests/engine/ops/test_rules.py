@@ -9,6 +9,7 @@ import zlib
 
 import numpy as np
 import pytest
+from over_tables import over
 
 import engine
 from engine.ops.rows import registry
@@ -292,7 +293,7 @@ def test_every_sample_belongs_to_a_row():
     assert set(SAMPLES) <= set(registry) and set(BETWEEN) <= set(registry) and CONSTANT | NO_RULE <= set(registry)
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_first_derivative(name, sample):
     f, arrays = registry[name].function, inputs(name, sample)
     grads, _ = gradient(engine, f, sample, arrays)
@@ -301,7 +302,7 @@ def test_first_derivative(name, sample):
     assert along(grads, direction) == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_the_recorded_backward_pass_gives_the_same(name, sample):
     f, arrays = registry[name].function, inputs(name, sample)
     for a, b in zip(gradient(engine, f, sample, arrays)[0], gradient(engine, f, sample, arrays, True)[0], strict=True):
@@ -311,7 +312,7 @@ def test_the_recorded_backward_pass_gives_the_same(name, sample):
             assert a.shape == b.shape and a.dtype == b.dtype
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_second_derivative(name, sample):
     f, arrays = registry[name].function, inputs(name, sample)
     expected, direction = slope(lambda a: weighted_gradient(engine, f, sample, a), arrays)
@@ -347,7 +348,7 @@ F.nll_loss(x[None, :, :, None], torch.zeros(1, 3, 1, dtype=torch.int64))
 """
 
 
-@pytest.mark.parametrize("line", LEVEL.split("\n")[1:-1])
+@over("line", LEVEL.split("\n")[1:-1])
 def test_where_the_slope_is_level_the_second_derivative_is_zeros(line):
     x = engine.tensor(inputs("x", line)["x"], requires_grad=True)
     out = eval(line, {"F": engine.nn.functional, "torch": engine, "x": x})
@@ -378,7 +379,7 @@ x.clone().fill_(2.0)
 COTANGENTS = np.array([-1.0, math.inf, -math.inf, math.nan, 0.0, 2.0])
 
 
-@pytest.mark.parametrize("line", FLAT.split("\n")[1:-1])
+@over("line", FLAT.split("\n")[1:-1])
 def test_where_the_slope_is_zero_the_gradient_is_zero_whatever_the_cotangent(line):
     x = engine.tensor([0.5, 0.3, 0.7, 0.1, 1.0, 0.6], dtype=engine.float64, requires_grad=True)
     for create_graph in (False, True):
@@ -411,7 +412,7 @@ F.max_pool1d(x, 2)
 """
 
 
-@pytest.mark.parametrize("line", MASKED.split("\n")[1:-1])
+@over("line", MASKED.split("\n")[1:-1])
 def test_infinite_cotangents_reach_what_they_reach_in_pytorch(line):
     torch = pytest.importorskip("torch")
     for start in range(6):
@@ -465,7 +466,7 @@ def counterpart(torch, name):
     return next(getattr(place, name) for place in places if hasattr(place, name))
 
 
-@pytest.mark.parametrize("name, sample", [c for c in CASES if c[0] not in OURS])
+@over("name, sample", [c for c in CASES if c[0] not in OURS])
 def test_derivatives_as_pytorch(name, sample):
     torch = pytest.importorskip("torch")
     arrays, f = inputs(name, sample), counterpart(torch, name)
@@ -481,7 +482,7 @@ def plain(g):
     return 0.0 if g is None or getattr(g, "_is_zerotensor", bool)() else g.detach().numpy()
 
 
-@pytest.mark.parametrize("name", sorted(CONSTANT))
+@over("name", sorted(CONSTANT))
 def test_rows_without_derivatives(name):
     integers = engine.tensor([1, 2]), engine.tensor([2, 1])
     x = engine.tensor([1.5, 2.5], requires_grad=True)
@@ -491,7 +492,7 @@ def test_rows_without_derivatives(name):
     assert isinstance(result, bool) or not result.requires_grad
 
 
-@pytest.mark.parametrize("name", sorted(NO_RULE))
+@over("name", sorted(NO_RULE))
 def test_rows_whose_derivative_is_not_there(name):
     x = engine.tensor([1.5, 2.5], requires_grad=True)
     with pytest.raises(RuntimeError, match=f"derivative for aten::{name} is not implemented"):

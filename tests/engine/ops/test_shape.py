@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from against_torch import cases, check_derivatives, compare, compare_errors, outputs, run
+from over_tables import over
 
 import engine
 
@@ -366,7 +367,7 @@ v.fliplr()
 """)
 
 
-@pytest.mark.parametrize("expression", VIEWS + COPIES)
+@over("expression", VIEWS + COPIES)
 def test_as_pytorch(expression):
     torch = pytest.importorskip("torch")
     mine, theirs = compare(expression, INPUTS)
@@ -378,7 +379,7 @@ def test_as_pytorch(expression):
     assert isinstance(theirs[0], torch.Tensor)
 
 
-@pytest.mark.parametrize("expression", VIEWS + COPIES)
+@over("expression", VIEWS + COPIES)
 def test_shares_memory_where_pytorch_does(expression):
     pytest.importorskip("torch")
     shared = {}
@@ -389,13 +390,13 @@ def test_shares_memory_where_pytorch_does(expression):
     assert shared["engine"] == shared["torch"]
 
 
-@pytest.mark.parametrize("expression", VIEWS + COPIES)
+@over("expression", VIEWS + COPIES)
 def test_derivatives_are_those_of_finite_differences(expression):
     if "float64" not in expression:
         check_derivatives(expression, INPUTS)
 
 
-@pytest.mark.parametrize("expression", ERRORS)
+@over("expression", ERRORS)
 def test_errors_are_pytorchs(expression):
     pytest.importorskip("torch")
     compare_errors(expression, INPUTS)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from against_torch import cases, compare_errors
+from over_tables import over
 
 import engine
 
@@ -56,7 +57,7 @@ F.relu(3.0)
 """
 
 
-@pytest.mark.parametrize("call", cases(CALLS))
+@over("call", cases(CALLS))
 def test_error_as_pytorch(call):
     pytest.importorskip("torch")
     compare_errors(call, {**INPUTS, "np": np})
@@ -100,7 +101,7 @@ F.scaled_dot_product_attention(x, x, [1.0])
 """
 
 
-@pytest.mark.parametrize("call", cases(FUNCTIONAL))
+@over("call", cases(FUNCTIONAL))
 def test_functional_names_what_is_no_tensor_as_pytorch(call):
     pytest.importorskip("torch")
     compare_errors(call, INPUTS)
@@ -174,7 +175,7 @@ t.max(g, z, out=e)
 """
 
 
-@pytest.mark.parametrize("call", cases(INTO))
+@over("call", cases(INTO))
 def test_out_as_pytorch(call):
     torch = pytest.importorskip("torch")
     assert outcome(call, engine) == outcome(call, torch)
@@ -248,7 +249,7 @@ t.Tensor([[1], [2, 3]])
 """
 
 
-@pytest.mark.parametrize("call", cases(CONSTRUCTED))
+@over("call", cases(CONSTRUCTED))
 def test_constructor_as_pytorch(call):
     torch = pytest.importorskip("torch")
     assert outcome(call, engine) == outcome(call, torch)

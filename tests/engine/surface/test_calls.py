@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from against_torch import cases, compare_errors
+from over_tables import over
 
 import engine
 
@@ -398,13 +399,13 @@ def data(t):
     } | {name: t.tensor([1, 2, 3], dtype=kind) for name, kind in kinds.items()}
 
 
-@pytest.mark.parametrize("call", NUMBERS + NAMES + ONE)
+@over("call", NUMBERS + NAMES + ONE)
 def test_result_as_pytorch(call):
     torch = pytest.importorskip("torch")
     assert repr(eval(call, data(engine))) == repr(eval(call, data(torch)))
 
 
-@pytest.mark.parametrize("call", TOO_LARGE + REFUSED + MISFITS + DIMS + LEAVES)
+@over("call", TOO_LARGE + REFUSED + MISFITS + DIMS + LEAVES)
 def test_error_as_pytorch(call):
     pytest.importorskip("torch")
     compare_errors("eval(call, data(torch))", {"call": call, "data": data})

@@ -5,6 +5,7 @@ from collections import deque
 import numpy as np
 import pytest
 from against_torch import cases, compare_errors
+from over_tables import over
 
 import engine
 
@@ -169,13 +170,13 @@ torch.ones(2, device="cpu:1")
 NAMES = {"np": np, "deque": deque}
 
 
-@pytest.mark.parametrize("expression", ERRORS)
+@over("expression", ERRORS)
 def test_error_as_pytorch(expression):
     pytest.importorskip("torch")
     compare_errors(expression, NAMES)
 
 
-@pytest.mark.parametrize("expression", OVERLOADED)
+@over("expression", OVERLOADED)
 def test_arguments_that_fit_no_signature(expression):
     torch = pytest.importorskip("torch")
     for library in (engine, torch):
@@ -184,7 +185,7 @@ def test_arguments_that_fit_no_signature(expression):
 
 
 @pytest.mark.filterwarnings("ignore:Creating a tensor from a list")
-@pytest.mark.parametrize("expression", TENSORS)
+@over("expression", TENSORS)
 def test_tensor_as_pytorch(expression):
     torch = pytest.importorskip("torch")
     mine, theirs = (eval(expression, {"torch": library, **NAMES}) for library in (engine, torch))

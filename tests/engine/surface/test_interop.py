@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from over_tables import over
 
 import engine
 
@@ -65,7 +66,7 @@ def played(t, program):
         return type(e).__name__, str(e).partition(". ")[0]
 
 
-@pytest.mark.parametrize("program", CASES)
+@over("program", CASES)
 def test_program_as_pytorch(program):
     torch = pytest.importorskip("torch")
     assert played(engine, program) == played(torch, program)

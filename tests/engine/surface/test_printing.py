@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from over_tables import over
 
 from engine.arrays import dtypes
 from engine.arrays.size import Size
@@ -84,7 +85,7 @@ LITERAL = [
 ]
 
 
-@pytest.mark.parametrize("values, dtype, expected", LITERAL)
+@over("values, dtype, expected", LITERAL)
 def test_text_of_values(values, dtype, expected):
     assert repr(Tensor(values, dtypes.named(dtype))) == expected
 
@@ -163,7 +164,7 @@ SUFFIXES = [
 ]
 
 
-@pytest.mark.parametrize("keywords, expected", SUFFIXES)
+@over("keywords, expected", SUFFIXES)
 def test_suffix(keywords, expected):
     assert repr(Tensor([1.0], **keywords)) == expected
 
@@ -297,7 +298,7 @@ def outcome(expression, Size):
     return type(value).__name__, repr(value)
 
 
-@pytest.mark.parametrize("expression", SIZE_EXPRESSIONS)
+@over("expression", SIZE_EXPRESSIONS)
 def test_size_behaves_as_pytorchs(expression):
     torch = pytest.importorskip("torch")
     assert outcome(expression, Size) == outcome(expression, torch.Size)
@@ -417,7 +418,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name, value", [(name, value) for name, values in OPTIONS.items() for value in values])
+@over("name, value", [(name, value) for name, values in OPTIONS.items() for value in values])
 def test_options_act_as_pytorchs(torch, name, value):
     rng = np.random.default_rng(0)
     options = {"threshold": 10, name: value}
@@ -438,7 +439,7 @@ def test_default_dtype_is_pytorchs(torch):
             agree(torch, values, other)
 
 
-@pytest.mark.parametrize("columns", range(1, 40))
+@over("columns", range(1, 40))
 def test_line_breaks_before_suffixes_are_pytorchs(torch, columns):
     for d in (dtypes.float32, dtypes.float64):
         ours, theirs = pair(torch, np.full(columns, 10.0), d, requires_grad=True)

@@ -2,6 +2,7 @@
 
 import pytest
 from against_torch import cases, compare_errors
+from over_tables import over
 
 import engine
 
@@ -31,13 +32,13 @@ torch.set_float32_matmul_precision(3)
 """)
 
 
-@pytest.mark.parametrize("question", ANSWERS)
+@over("question", ANSWERS)
 def test_answers_are_pytorchs(question):
     torch = pytest.importorskip("torch")
     assert eval(question, {"torch": engine}) == eval(question, {"torch": torch})
 
 
-@pytest.mark.parametrize("call", ERRORS)
+@over("call", ERRORS)
 def test_errors_are_pytorchs(call):
     pytest.importorskip("torch")
     compare_errors(call, {})

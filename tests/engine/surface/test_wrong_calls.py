@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from against_torch import cases, compare_errors
+from over_tables import over
 
 import engine
 from engine import nn
@@ -57,7 +58,7 @@ def helper(x):
     return x
 
 
-@pytest.mark.parametrize("expression", ERRORS)
+@over("expression", ERRORS)
 def test_error_as_pytorch(expression):
     pytest.importorskip("torch")
     compare_errors(expression, {"q": np.ones((2, 3, 4), np.float32), "w": np.ones(3, np.float32), "np": np,
@@ -99,7 +100,7 @@ w.prelu(2)
 """)
 
 
-@pytest.mark.parametrize("expression", METHODS)
+@over("expression", METHODS)
 def test_a_method_counts_its_arguments_without_the_tensor(expression):
     pytest.importorskip("torch")
     compare_errors(expression, {"q": np.ones((2, 3, 4), np.float32), "w": np.ones(3, np.float32)})
@@ -129,7 +130,7 @@ h.hypot_(torch.ones(2))
 """)
 
 
-@pytest.mark.parametrize("write", WRITES)
+@over("write", WRITES)
 def test_what_is_overwritten_passes_on_pytorchs_gradient(write):
     torch = pytest.importorskip("torch")
 
@@ -164,7 +165,7 @@ torch.addbmm(m, batch1=m[None], batch2=m[None])
 """)
 
 
-@pytest.mark.parametrize("call", KEYWORDS)
+@over("call", KEYWORDS)
 def test_arguments_have_pytorchs_names(call):
     torch = pytest.importorskip("torch")
     data = {"w": [1.0, 2.0, 3.0], "m": [[1.0, 2.0, 3.0]] * 3}

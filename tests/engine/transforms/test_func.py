@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from over_tables import over
 
 import engine
 from engine import func
@@ -198,7 +199,7 @@ t.autograd.grad(vg ** 3, vg, t.stack([v, u]), is_grads_batched=True, create_grap
 
 @pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")  # from PyTorch's linearize
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # from PyTorch's vmap
-@pytest.mark.parametrize("program", PROGRAMS)
+@over("program", PROGRAMS)
 def test_program_as_pytorch(program):
     torch = pytest.importorskip("torch")
     (ours, a), (theirs, b) = outcome(engine, program), outcome(torch, program)
@@ -301,7 +302,7 @@ def failure(t, program):
     return type(caught.value).__name__, re.sub(r" at 0x\w+|<function .*?>", "", text)
 
 
-@pytest.mark.parametrize("program", FAILING)
+@over("program", FAILING)
 def test_error_as_pytorch(program):
     torch = pytest.importorskip("torch")
     assert failure(engine, program) == failure(torch, program)
@@ -342,7 +343,7 @@ f.grad(lambda a: (lambda z: f.grad(lambda b: (z.add_(b), b.sum())[1])(a).sum())(
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("program", CAPTURING)
+@over("program", CAPTURING)
 def test_derivatives_do_not_write_into_what_they_capture(program):
     torch = pytest.importorskip("torch")
     for t, f in ((engine, func), (torch, torch.func)):
@@ -627,7 +628,7 @@ def test_functional_of_one_input_as_pytorch(f, create_graph, strict, grad):
         both(name, f, x, at(np.ones(1)), **options)
 
 
-@pytest.mark.parametrize("f", FUNCTIONS)
+@over("f", FUNCTIONS)
 def test_functional_in_forward_mode_as_pytorch(f):
     f, forward = FUNCTIONS[f], {"strategy": "forward-mode"}
     for x, options in itertools.product(
@@ -648,7 +649,7 @@ with fw.dual_level(): t.autograd.functional.hessian(lambda a: a.sum(), x, vector
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("program", IN_A_DUAL_LEVEL)
+@over("program", IN_A_DUAL_LEVEL)
 def test_a_jacobian_in_forward_mode_is_a_dual_level_as_pytorch(program):
     torch = pytest.importorskip("torch")
     found = []
@@ -662,7 +663,7 @@ def test_a_jacobian_in_forward_mode_is_a_dual_level_as_pytorch(program):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("f, strict", itertools.product(OF_TWO, (False, True)))
+@over("f, strict", itertools.product(OF_TWO, (False, True)))
 def test_functional_of_two_inputs_as_pytorch(f, strict):
     f, xs = OF_TWO[f], lambda t: (t.tensor(X), t.tensor(Y))
     for vectorize, strategy in itertools.product((False, True), ("reverse-mode", "forward-mode")):
@@ -813,7 +814,7 @@ f.vmap(WithContext.apply)(v)
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("program", CUSTOM)
+@over("program", CUSTOM)
 def test_custom_function_as_pytorch(program):
     torch = pytest.importorskip("torch")
 

@@ -8,6 +8,7 @@ import zlib
 
 import numpy as np
 import pytest
+from over_tables import over
 from test_rules import BETWEEN, CASES
 
 import engine
@@ -113,25 +114,25 @@ def directions(tensors, seed=2):
     return tuple(engine.tensor(rng.uniform(-1, 1, tuple(t.shape))) for t in tensors)
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_row_under_vmap(name, sample):
     for batched in ways(list(inputs(name, sample))):
         same(*both(name, sample, batched, call))
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_gradients_of_each_sample(name, sample):
     for batched in ways(list(inputs(name, sample))):
         same(*both(name, sample, batched, gradients))
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_cotangents_that_are_the_same_for_each_sample(name, sample):
     for batched in ways(list(inputs(name, sample))):
         same(*both(name, sample, batched, pulled_back))
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_gradient_of_what_vmap_computes(name, sample):
     arrays = inputs(name, sample)
     names, tensors = list(arrays), [engine.tensor(a) for a in arrays.values()]
@@ -145,7 +146,7 @@ def test_gradient_of_what_vmap_computes(name, sample):
         same([ours], [sum(each)])
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_vmap_in_vmap(name, sample):
     arrays = inputs(name, sample)
     names = list(arrays)
@@ -162,7 +163,7 @@ def test_vmap_in_vmap(name, sample):
         same(ours, [engine.stack(r) for r in zip(*(vmap(f, inner)(t, *tensors[1:]) for t in tensors[0]), strict=True)])
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_forward_mode(name, sample):
     tensors, at = one_point(name, sample)
     f, v, eps = at(call), directions(tensors), 1e-6
@@ -173,7 +174,7 @@ def test_forward_mode(name, sample):
     same(ours, pulled, 1e-9)
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_jacobian_by_columns_and_by_rows(name, sample):
     tensors, at = one_point(name, sample)
     numbers = tuple(range(len(tensors)))
@@ -195,7 +196,7 @@ def test_jacobians_of_each_sample(name, sample, jacobian):
         same(*both(name, sample, batched, all_jacobians))
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_forward_over_reverse(name, sample):
     tensors, at = one_point(name, sample)
     f, v = at(weighted), directions(tensors)
@@ -203,7 +204,7 @@ def test_forward_over_reverse(name, sample):
     same(ours, engine.autograd.functional.vhp(f, tuple(tensors), v)[1])
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_reverse_over_forward(name, sample):
     tensors, at = one_point(name, sample)
     f, v = at(weighted), directions(tensors)

@@ -478,7 +478,7 @@ def test_faults_and_differences_are_told_together_and_each_check_can_be_left_out
     assert main(["a.ipynb", "--only", "outputs"]) == 1
     assert main(["a.ipynb", "--only", "pictures", "--skip", "pictures"]) == 0
     assert main(["a.ipynb", "--skip", "picture"]) == 2
-    assert "There is no check 'picture'. There are outputs, text, " in capsys.readouterr().out
+    assert "There is no check 'picture'. There are outputs, format, text, " in capsys.readouterr().out
 
 
 # --- Numbers in prose

@@ -9,6 +9,7 @@ name says, in ``checks/``: it is called first, with those of the door's argument
 import functools
 import importlib
 import inspect
+import linecache
 import re
 from collections import defaultdict
 
@@ -29,6 +30,7 @@ from .outputs import into
 from .signatures import ALIASES, SIGNATURES
 
 DOOR = __file__.replace("doors.py", "<door>")  # the file that the functions are in, as tracebacks say
+linecache.cache[DOOR] = 0, None, [], DOOR  # it has no lines: who shows a traceback would take this module's for them
 ABSENT = inspect.Parameter.empty  # in the place of an argument that is not given
 
 OF_ONE = "Tensor input", "Tensor input, *, Tensor? out=None"

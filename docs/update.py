@@ -207,15 +207,18 @@ def lesson_of(name, module):
 
 
 def with_lessons(path):
-    """A file of help texts, each that has an example with the lesson that its name is from as its last line."""
-    head, *blocks = re.sub(r"\n\nSee lesson \d\d\.(?=\n|$)", "", path.read_text("utf-8")).split("\n## ")
+    """A file of help texts, each that has an example with the lesson that its name is from as its last line.
+
+    The others say so by hand, where a lesson teaches what has no example.
+    """
+    head, *blocks = path.read_text("utf-8").split("\n## ")
     for i, block in enumerate(blocks):
         names, _, rest = block.partition("\n")
         body, family, following = rest.partition("\n# ")
         known = [lesson_of(name, path.stem.partition("-")[0]) for name in names.split(", ") if "." not in name]
         own = ">>> " in body and not body.startswith("An old name")  # those are names of other functions too
         if own and (found := min(filter(None, known), default=None)):
-            body = f"{body.rstrip()}\n\nSee lesson {found}.\n"
+            body = re.sub(r"\n\nSee lesson \d\d\.$", "", body.rstrip()) + f"\n\nSee lesson {found}.\n"
         blocks[i] = f"{names}\n{body}{family}{following}"
     return "\n## ".join([head, *blocks])
 

@@ -150,16 +150,16 @@ def overlaps_itself(x):
     return False
 
 
-def overlaps(x, y):
-    """Tell whether two dense arrays share part of their memory but are not the same elements; False for others."""
+def overlaps(x, y, wholly=False):
+    """Tell whether two dense arrays share part of their memory, or all of it with ``wholly``; False for others."""
     if x.base is None and y.base is None:
-        return False
+        return wholly and x is y and x.size > 0
     if storage(x) is not storage(y) or not x.size or not y.size:
         return False
     (a, b), (c, d) = byte_bounds(x), byte_bounds(y)
     if b - a != x.nbytes or d - c != y.nbytes or a >= d or c >= b or overlaps_itself(x) or overlaps_itself(y):
         return False
-    return (a, b, element_strides(x)) != (c, d, element_strides(y))
+    return wholly or (a, b, element_strides(x)) != (c, d, element_strides(y))
 
 
 def byte_bounds(x):

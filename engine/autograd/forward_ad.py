@@ -6,9 +6,10 @@ derivative of y along t.  How the tangents are computed stands in ``transforms/f
 
 from collections import namedtuple
 
-from ..core.graph import mode
+from ..core import views
+from ..core.graph import AccumulateGrad, mode
 from ..core.observers import forget, observe
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, track_view
 from ..help import public
 from ..surface import printing
 from ..transforms.forward import ForwardPass, dual, give_tangents, without_tangent
@@ -56,13 +57,31 @@ def make_dual(tensor, tangent, *, level=None):
     """The tensor with a tangent, of its own shape.  RuntimeError outside of a level, ValueError for integers."""
     if mode.dual is None:
         raise RuntimeError(messages.NO_LEVEL)
-    return dual(tensor, tangent, mode.dual)
+    tensor.shared()  # a number gets memory now, which both have
+    return view_of(tensor, dual(tensor, tangent, mode.dual))
 
 
 def unpack_dual(tensor, *, level=None):
     """(primal, tangent) of a tensor; the tangent is None where there is none."""
     tangent = tangent_of(tensor)
-    return UnpackedDualTensor(tensor if tangent is None else without_tangent(tensor, mode.dual), tangent)
+    primal = tensor if tangent is None else view_of(tensor, without_tangent(tensor, mode.dual))
+    return UnpackedDualTensor(primal, tangent)
+
+
+def view_of(tensor, new):
+    """``new``, marked as a view of a tensor of the graph: no write to the one may miss what the other was."""
+    if tensor.requires_grad:
+        track_view(new, tensor, tensor.view_as, ())
+        new.creation_meta = "dual"
+    return new
+
+
+def check_write(tensor, others):
+    """Refuse the write into a dual tensor that would have to be recorded for two tensors."""
+    if tensor.creation_meta == "dual" and mode.enabled:
+        if type(tensor._base.node) is AccumulateGrad:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        raise NotImplementedError("a dual tensor of one that requires grad is not written: write into its clone()")
 
 
 def tangent_of(tensor):
@@ -78,5 +97,6 @@ def tangent_suffix(tensor):
 
 
 printing.more_suffixes.append(tangent_suffix)
+views.write_checks.append(check_write)
 
 __dir__ = public("autograd.forward_ad", globals())

@@ -1,6 +1,6 @@
 """Parameter and Buffer: tensors that a Module takes for its own when they are assigned to it."""
 
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, inherited
 from ..help import public
 from ..ops.creation import empty
 from ..surface.printing import parameter_repr
@@ -10,7 +10,10 @@ class Parameter(Tensor):
     """A leaf that is to be trained, on the memory of ``data`` (None: an empty tensor)."""
 
     def __init__(self, data=None, requires_grad=True):
-        Tensor.__init__(self, (empty(0) if data is None else data.detach()).array)
+        data = (empty(0) if data is None else data).detach()
+        Tensor.__init__(self, data.array)
+        for hand_on in inherited:
+            hand_on(self, data)
         if requires_grad and not self.is_floating_point():
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(requires_grad)

@@ -936,7 +936,7 @@ def __iter__(self):
 def __contains__(self, element):
     if not isinstance(element, (Tensor, numbers.Number)):
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
-    return bool((self.array == array_of(element)).any())
+    return bool((element == self).any())
 
 
 def __reversed__(self):

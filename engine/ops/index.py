@@ -378,7 +378,8 @@ def put(self, looked_up, value, accumulate=False):
         kinds = f"got {dtype_word(x)} for the destination and {dtype_word(v)} for the source."
         raise RuntimeError(f"Index put requires the source and destination dtypes match, {kinds}")
     change = lambda x: put_array(x, dims, indices, v, accumulate)  # noqa: E731
-    modify(self, change, IndexPut, (self, value), (dims, accumulate, v.shape, v.dtype, *indices), () if fills else None)
+    apart = () if fills else (value, *indices)
+    modify(self, change, IndexPut, (self, value), (dims, accumulate, v.shape, v.dtype, *indices), apart, True)
 
 
 def put_array(x, dims, indices, v, accumulate):

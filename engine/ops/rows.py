@@ -211,7 +211,10 @@ class Slow:
             raise broadcast_error(x, y) from None
         if (p is None and q is None) or not mode.enabled:
             return Tensor(out)
-        node, (rule_x, rule_y) = Class((p, q), (x, y)), self.rules
+        (xx, yx), (xy, yy) = Class.needs  # of those that are wanted alone
+        needs_x = xx and p is not None or yx and q is not None
+        needs_y = xy and p is not None or yy and q is not None
+        node, (rule_x, rule_y) = Class((p, q), (x if needs_x else None, y if needs_y else None)), self.rules
         node.rules = undo_cast(rule_x, x, y, common), undo_cast(rule_y, y, x, common)
         return Tensor(out, node)
 

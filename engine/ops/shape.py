@@ -25,10 +25,9 @@ from ..core.linear import cast, clone, contiguous, sum_axes, sum_to  # noqa: F40
 from ..core.record import array_of, record, record_outputs
 from ..core.tensor import Tensor, track_view, unreachable
 from ..core.versions import wrote
-from ..core.views import rebase_view
+from ..core.views import check_writable, rebase_view
 from .checks import checked_dim, checked_dims, integer, listed, some_tensors, tensors_in, unfit
 from .rows import define, place, register
-from .writes import check_writable
 
 # ---- views: name, what it does to an array, the cotangent of its input
 

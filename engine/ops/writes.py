@@ -28,7 +28,8 @@ def in_place(operation):
 
     def op_(self, *args, **kwargs):
         views.check_writable(self, args)
-        check_apart(self, args if operation.__name__ not in MAY_READ else ())
+        name = operation.__name__
+        check_apart(self, args[APART[name]] if name in APART else args)
         out = operation(self, *args, **kwargs)
         if out is NotImplemented:
             raise TypeError(
@@ -36,6 +37,8 @@ def in_place(operation):
             )
         if written and self.node is not None and mode.enabled:
             out = Tensor(out.array, written[isinstance(args[0] if args else None, Tensor)]((self.node,), ()))
+        if name in WHOLLY:
+            check_apart(self, args[APART[name]] if name in APART else args, True)
         return overwrite(self, out)
 
     op_.__name__ = op_.__qualname__ = operation.__name__ + "_"
@@ -43,7 +46,9 @@ def in_place(operation):
     return op_
 
 
-MAY_READ = ("index_fill", "masked_fill", "masked_scatter")  # what these read may be a part of what they write
+# of which arguments no part may be written, if not of all; and which operations may not read all of it either
+APART = {"index_fill": slice(1, 2), "masked_fill": slice(1), "masked_scatter": slice(0)}
+WHOLLY = ("index_add", "index_copy", "index_fill", "scatter", "scatter_add")
 
 
 def overwrite(tensor, out):
@@ -63,15 +68,16 @@ def check_cast(value, x):
         )
 
 
-def modify(tensor, change, Backward, inputs, saved=(), apart=None):
+def modify(tensor, change, Backward, inputs, saved=(), apart=None, wholly=False):
     """Let ``change(array)`` write into the memory of a tensor; the write's node gets these inputs and saved values.
 
-    ``apart``: those inputs which must not be a part of what is written, all by default; False: any overlap is harmless.
+    ``apart``: what must not be a part of what is written, or with ``wholly`` all of it; the inputs by default.  False:
+    any overlap is harmless.
     """
     be_quiet()
     views.check_writable(tensor, inputs)
     if apart is not False:
-        check_apart(tensor, inputs if apart is None else apart)
+        check_apart(tensor, inputs if apart is None else apart, wholly)
     return views.modify(tensor, change, Backward, inputs, saved)
 
 
@@ -85,8 +91,11 @@ def check_writable(tensor, others=()):
     check_apart(tensor, ())
 
 
-def check_apart(tensor, others):
-    """Raise PyTorch's errors if elements share their memory, or if a part of what is written is also read."""
+def check_apart(tensor, others, wholly=False):
+    """Raise PyTorch's errors if elements share their memory, or if a part of what is written is also read.
+
+    ``wholly``: or all of it.
+    """
     x = tensor.array
     view_ops = tensor.view_ops  # none of what detach() made of a view
     if (0 in x.strides or (views_may_overlap(view_ops) if view_ops else not x.flags.c_contiguous)) and overlaps_itself(
@@ -97,7 +106,8 @@ def check_apart(tensor, others):
             "Please clone() the tensor before performing the operation."
         )
     for a in others:
-        if isinstance(a, Tensor) and a is not tensor and overlaps(a.array, x):
+        y = a.array if isinstance(a, Tensor) else a if type(a) is type(x) else None
+        if y is not None and (a is not tensor or wholly) and overlaps(y, x, wholly):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                 "memory location. Please clone() the tensor before performing the operation."

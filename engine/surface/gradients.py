@@ -3,6 +3,7 @@
 from ..arrays import dtypes
 from ..arrays.dispatch import zeros_like
 from ..core import backward as core
+from ..core.graph import AccumulateGrad
 from ..core.tensor import Tensor
 from .edges import GradientEdge, part, place
 
@@ -22,7 +23,8 @@ def plain_grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_gra
         if node is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
-    found = core.backward_pass(cotangents, keep, create_graph, {node for node, _ in places})
+    wanted = {n for n, _ in places if type(n) is not AccumulateGrad or n.leaf() is not None}  # no views under no_grad
+    found = core.backward_pass(cotangents, keep, create_graph, wanted)
     results = [as_result(part(found.get(node), number), i) for (node, number), i in zip(places, inputs)]
     for number, (i, result) in enumerate(zip(inputs, results)):
         if result is None and not allow_unused:

@@ -64,6 +64,7 @@ CUSTOM = (
     "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
     "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
 )
+REASONS = {"several": MANY, "dual": "It is a dual tensor: make it of a clone()."}
 MODES = {  # how a view was created: the block, the mode, and how it is written to now
     "no_grad": ("no_grad", "no_grad mode", "with grad mode enabled"),
     "inference": ("inference_mode", "inference mode", "in normal mode"),
@@ -75,7 +76,7 @@ def forbidden_view(view, what):
     node, meta = view.__dict__["node"], view.creation_meta
     grad_fn, number = (None, 0) if type(node) is AccumulateGrad else edge(node)
     block, created, written = MODES.get(meta, MODES["no_grad"])
-    why = UNCLEAR.format(block) if meta in MODES else MANY if meta == "several" else CUSTOM
+    why = UNCLEAR.format(block) if meta in MODES else REASONS.get(meta, CUSTOM)
     if grad_fn is None:
         return f"A view was created in {created} and {what} {written}. {why}"
     begin = f"Output {number} of {short_name(grad_fn)} is a view"

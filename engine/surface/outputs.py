@@ -10,9 +10,10 @@ from ..core.graph import mode
 from ..core.tensor import Tensor, alive
 from ..ops.checks import shown_kind
 from ..ops.return_types import filled
-from ..ops.writes import check_cast, check_writable, overwrite
+from ..ops.writes import check_apart, check_cast, check_writable, overwrite, size_error
 
 OF_TWO = {"max": "maximum", "min": "minimum"}  # what PyTorch's errors call it where it is of two tensors
+NOT_ITSELF = ("gather", "index_select", "masked_select", "take")  # what they read must not be what is written
 
 
 def into(out, function, *args, **kwargs):
@@ -42,10 +43,22 @@ def into(out, function, *args, **kwargs):
     if len(results) != len(outs):
         raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(results)} tensors, not {len(outs)}")
     for t, result in zip(outs, results):
+        for a in args:
+            for b in a if isinstance(a, (list, tuple)) else (a,):
+                if isinstance(b, Tensor):
+                    check_read(b, t, result.array, name)
         put(t, result)
     if made is results[0]:
         return out
     return filled(type(made))(*outs) if hasattr(made, "_fields") else outs
+
+
+def check_read(a, t, result, name):
+    """RuntimeError if an input that is no larger than the result, and so not reduced, is a part of what is written."""
+    if a is t and t.array.shape != result.shape:
+        raise size_error(t.array, result.shape)
+    if a.array.size <= result.size and (a is t or a.array.base is not None or t.array.base is not None):
+        check_apart(t, (a,), name in NOT_ITSELF)
 
 
 def put(tensor, result):

@@ -157,6 +157,8 @@ class Surface:
 
     @data.setter
     def data(self, value):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if value.array.dtype != self.array.dtype and self.node is not None and not value.dtype.is_floating_point:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if not same_place(self.shared(), value.shared()):

@@ -308,6 +308,41 @@ y.t_(); y[0]=5
 v=y[0]; v.unsqueeze_(0); v.mul_(2)
 v=y[0]; v.unsqueeze_(0); y.mul_(2); y=v
 y.retain_grad(); v=y[0]; v.retain_grad(); v.mul_(3); y.sum().backward(); print(y.grad, v.grad)
+# what is read must not be written
+i=torch.arange(3); y=i.index_fill_(0,i,1)
+i=torch.arange(3); y=i[1:].index_fill_(0,i[:2],1)
+i=torch.arange(3); y=i.index_fill_(0,i.clone(),i[2])
+i=torch.arange(3); y=i.index_copy_(0,i.clone(),i)
+i=torch.arange(3); y=i.index_add_(0,i.clone(),i[:])
+i=torch.arange(3); y=i.scatter_(0,i,1)
+i=torch.arange(3); y=i.scatter_add_(0,i.clone(),i)
+i=torch.arange(3); i[i]=1; y=i
+i=torch.arange(3); i[[0,1,2]]=i; y=i
+i=torch.arange(3); i[[0,1]]=i[1:]*1; i[i>0]=i[1]; y=i
+i=torch.arange(3)>1; i[i]=False; y=i
+i=torch.arange(4)>1; y=i[:3].masked_fill_(i[1:],True)
+y=torch.add(z[1:],1,out=z[:2])
+y=torch.cat([z[1:],z[:1]],out=z)
+y=torch.index_select(z,0,torch.tensor([2,1,0]),out=z)
+y=torch.add(z,z,out=z)
+y=torch.ones(3,0) in z
+y=torch.add(z[:1],z,out=z[:1])
+t=z[:1].clone(); y=torch.add(t,z,out=t)
+y=torch.ones(4).expand(3,4).t_()
+y=torch.ones(4).expand(1,3,4).squeeze_(0)
+y=torch.ones(4).expand(3,4).unsqueeze_(0)
+y=torch.nn.Parameter(inference(lambda: torch.ones(3,4)))
+s=y.sum(dtype=torch.bfloat16); t=s/torch.tensor([2.,4.]); s*=0; t.sum().backward(); y=x.grad
+t=y/torch.arange(1,5); y*=0; t.sum().backward(); y=x.grad
+t=y/torch.tensor(2); y*=0; t.sum().backward(); y=x.grad
+t=y*torch.arange(4); y*=0; t.sum().backward(); y=x.grad
+t=y.double(); u=t*y; t*=0; u.sum().backward()
+y=torch.ones(4) in z
+v=no_grad(lambda: x[0]); y,=torch.autograd.grad((v*2).sum(), v, allow_unused=True); print(y)
+v=no_grad(lambda: x[0]); torch.autograd.grad((v*2).sum(), v)
+v=inference(lambda: y[0]); torch.autograd.grad((v*x).sum(), [x, v])
+x.data=3
+x.data=[1.0]
 """)
 
 

@@ -25,6 +25,22 @@ ROWS = [
     ("More than 64 dimensions", "t.ones((1,) * 65)", ValueError),
     ("The legacy constructors", "t.Tensor(t.ones(2))", NotImplementedError),
     ("The legacy constructors", "str(t.Tensor(np.ones(2)).dtype)", "torch.float64"),
+    (
+        "Tangents of windows that overlap",
+        "x, v = t.arange(3.0).unfold(0, 2, 1), t.tensor([[1.0, 2.0], [3.0, 4.0]]); "
+        "t.func.jvp(lambda a: a * a, (x,), (v,))[1].tolist()",
+        [[0.0, 4.0], [6.0, 16.0]],
+    ),
+    (
+        "`detach_` of a tensor that an operation has saved",
+        "w = t.ones(2, requires_grad=True); a = w * 2; b = a * a; a.detach_(); b.sum().backward(); w.grad.tolist()",
+        [8.0, 8.0],
+    ),
+    (
+        "Powers of -0. and -inf with the exponents 0.5 and -0.5",
+        "(t.tensor([-0.0, -float('inf')]) ** -0.5).tolist()",
+        [float("inf"), 0.0],
+    ),
     ("Writes through overlapping windows", "x = t.arange(5.0); x.unfold(0, 3, 1).mul_(2)", RuntimeError),
     ("Floats as indices", "t.arange(5.0)[[0.0, 1.0]]", IndexError),
     (

@@ -695,6 +695,12 @@ exec("with t.no_grad(): y = d * w; z = w * 2"); print(fw.unpack_dual(y), y.requi
 fw.exit_dual_level(); t.set_grad_enabled(False); fw.enter_dual_level(); d = fw.make_dual(x, x); y = (d * w).sum(); print(fw.unpack_dual(y), y.requires_grad, t.is_grad_enabled()); fw.exit_dual_level(); print(t.is_grad_enabled(), (w * 2).requires_grad)
 y = fw.make_dual(w, x) ** 2; print(y.requires_grad, t.autograd.grad(y.sum(), w)); print((d * 2).requires_grad, d.is_leaf)
 y = fw.make_dual(w, x).exp(); (g,) = t.autograd.grad(y.sum(), w); print(fw.unpack_dual(g), g.requires_grad)
+fw.make_dual(w, x).mul_(2)
+fw.make_dual(w, x)[0].mul_(2)
+fw.unpack_dual(fw.make_dual(w, x)).primal.mul_(2)
+d.mul_(2); print(x, fw.unpack_dual(x), fw.unpack_dual(d))
+s = x.sum(); fw.make_dual(s, s).mul_(2); print(s)
+h = w * 1; y = fw.make_dual(h, x); print(y._base is h, y._is_view()); (y * 2).sum().backward(); print(w.grad)
 fw.make_dual(d, x)
 fw.make_dual(x, d)
 fw.make_dual(x, x[:1])
@@ -737,6 +743,22 @@ def test_dual_level_as_pytorch(program, capsys):
         return capsys.readouterr().out
 
     assert run(engine, ours) == run(torch, theirs)
+
+
+def test_a_dual_tensor_and_what_it_was_made_of_do_not_write_past_each_other():
+    """PyTorch differentiates through both; here the second one is told."""
+    fw = engine.autograd.forward_ad
+    w = engine.tensor([4.0, 5.0], requires_grad=True)
+    with fw.dual_level():
+        h = w * 1
+        d = fw.make_dual(h, engine.ones(2))
+        for written in (d, d[0], fw.unpack_dual(d).primal):
+            with pytest.raises(NotImplementedError, match="write into its clone"):
+                written.mul_(2)
+        d.clone().mul_(2)
+        h.mul_(3)
+        with pytest.raises(RuntimeError, match="It is a dual tensor: make it of a clone"):
+            d.sum()
 
 
 # ---- custom functions

@@ -33,7 +33,7 @@ def words(context: Context, source: str) -> str:
 
 
 def _stays(tag: str, name: str, value: Any) -> bool:
-    """Whether an attribute does; an image only where it lies in the notebook: any other asks a server for something."""
+    """Tell whether an attribute does; an image only if it lies in the notebook, as any other would ask a server."""
     if tag == "img":
         return name in ("alt", "width", "height") or name == "src" and str(value).startswith("data:image/")
     if tag == "a":

@@ -75,7 +75,7 @@ def canonical(text):
 
 
 class Numbered(dict):
-    """What a name is called: words as they are, other names x0, x1, ... one after the other."""
+    """Gives each name what it is called: words stay as they are, other names become x0, x1, ... in turn."""
 
     count = 0
 

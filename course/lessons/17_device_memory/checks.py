@@ -147,7 +147,7 @@ def miscounted():
 
 
 def with_buffers(model, copies):
-    """What is in the state, the buffers too."""
+    """Count the bytes of all of the state, the buffers too."""
     state = model.state_dict(keep_vars=True).values()
     return sum(p.numel() * p.element_size() * (2 + copies if p.requires_grad else 1) for p in state)
 
@@ -352,12 +352,12 @@ def tried(with_less, n, nbytes):
 
 
 def calls(did):
-    """What `step` was called with, and what it should have been called with."""
+    """Return what `step` was called with, and what it should have been called with."""
     return did.result["step was called with"], did.expected["step was called with"]
 
 
 def went_on(found, asked):
-    """Whether all was right up to the number that fits, and then a smaller one was tried."""
+    """Tell whether all was right up to the number that fits, and a smaller one was tried after it."""
     last = len(asked)
     return found[:last] == asked and any(n < asked[-1] for n in found[last:])
 

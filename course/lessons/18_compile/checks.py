@@ -212,7 +212,7 @@ def names_in(program):
 
 
 def takes_what_is_gone(did):
-    """Whether a step takes a name of the program that is no step's any more."""
+    """Tell whether a step takes a name that no step of the program makes any more."""
     gone = set(names_in(did.before["0"])) - set(names_in(did.result))
     return any(gone.intersection(takes) for _, _, takes in did.result)
 

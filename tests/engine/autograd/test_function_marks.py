@@ -198,6 +198,9 @@ def test_what_jvp_returns(forward):
     for returned in TANGENTS[forward]:
         for x in (INPUTS["a constant"], INPUTS["a result"]):
             mine, theirs = in_both(tangent, forward, returned, x)
+            if forward == "written" and x is INPUTS["a result"]:  # a dual's memory is its primal's: docs/differences.md
+                theirs = ("RuntimeError", "Output 0 of Dual is a view and its base or another view of its base"), []
+                mine = (mine[0][0], mine[0][1][: len(theirs[0][1])]), []
             if "INTERNAL ASSERT" in str(theirs) or "undefined tensor" in str(theirs):  # PyTorch's own checks come late
                 theirs = ("RuntimeError", undefined), []
             assert mine == theirs, returned

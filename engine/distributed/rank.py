@@ -8,6 +8,7 @@ import contextlib
 import os
 import runpy
 import signal
+import socket
 import sys
 import time
 import traceback
@@ -20,6 +21,7 @@ LOCAL_RANK = "MPI_LOCALRANKID OMPI_COMM_WORLD_LOCAL_RANK PALS_LOCAL_RANKID SLURM
 LOCAL_SIZE = "MPI_LOCALNRANKS OMPI_COMM_WORLD_LOCAL_SIZE PALS_LOCAL_SIZE"
 FOLDER = "UNDERTORCH_RUN_FOLDER"  # where each process leaves a file with its number, for the launcher
 FIRST = "first"  # and the first that fails what it has to say
+DOOR = "door"  # and is connected until it ends
 ARRIVAL = 0.5  # seconds that the last words of a process may take to the launcher
 
 
@@ -62,9 +64,12 @@ def die_with_parent(number=signal.SIGTERM):
 def run(words, module=False):
     """Run a program as ``__main__``; where it fails, all processes of the job end."""
     os.environ.update(environment() | defaults())
+    for stream in sys.stdout, sys.stderr:  # whole lines at once: in pieces, those of several ranks would mix
+        stream.reconfigure(line_buffering=True, write_through=False)
     if hasattr(signal, "SIGKILL"):
         die_with_parent(signal.SIGKILL)
     note()
+    connect()
     atexit.register(note, "finished")
     program, sys.argv = words[0], list(words)
     try:
@@ -93,6 +98,24 @@ def note(*words):
         with contextlib.suppress(OSError):
             file = Path(folder) / str(os.getpid())
             file.write_text(" ".join((os.environ["RANK"], *words)), encoding="utf-8")
+
+
+def connect():
+    """Stay connected with the launcher until this process ends, so that it sees which one ends first.
+
+    MPI ends the others when its own connection closes.  Linux closes those of a process by their numbers, up or down:
+    MPI's, with a number above this one as well as below, is closed for good after it.
+    """
+    with contextlib.suppress(AttributeError, ImportError, KeyError, OSError, ValueError):
+        import fcntl  # noqa: PLC0415  not on Windows
+
+        with socket.socket(socket.AF_UNIX) as one:
+            one.connect(str(Path(os.environ[FOLDER]) / DOOR))
+            one.send(str(os.getpid()).encode())
+            mine = fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 100)
+        kept = [mine]
+        os.register_at_fork(after_in_child=lambda: [os.close(number) for number in kept])
+        kept.append(fcntl.fcntl(int(os.environ["PMI_FD"]), fcntl.F_DUPFD_CLOEXEC, mine))
 
 
 def is_first():

@@ -5,10 +5,13 @@ where ``srun`` or ``mpiexec`` has started this already, in each of its processes
 """
 
 import argparse
+import contextlib
 import itertools
 import os
 import re
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -84,7 +87,7 @@ def main(argv=None):
     environment = os.environ | {
         "MASTER_ADDR": options.master_addr, "MASTER_PORT": str(options.master_port),
         "TORCHELASTIC_RUN_ID": options.rdzv_id if options.rdzv_id != "none" else uuid.uuid4().hex[:8],
-        "TORCHELASTIC_MAX_RESTARTS": str(options.max_restarts), "PYTHONUNBUFFERED": "1",
+        "TORCHELASTIC_MAX_RESTARTS": str(options.max_restarts),
     }  # fmt: skip
     for name in THREADS.split():
         environment.setdefault(name, environment.get("OMP_NUM_THREADS", "1"))
@@ -124,19 +127,22 @@ def supervised(command, environment):
         )  # fmt: skip
         numbers = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
         before = {number: signal.signal(number, stop) for number in numbers}
-        report = Report(process, Path(folder))
+        report, ends = Report(process, Path(folder)), Ends(Path(folder))
         try:
             lost, limit, killed = [], None, False
             for look in itertools.count():
                 if process.poll() is not None:
                     break
                 time.sleep(MOMENT)
+                ends.look()
                 if not lost and look % 25 == 0 and (lost := report.vanished()):
                     limit = time.monotonic() + PATIENCE  # for MPI, which ends the others by itself, if not always
                 if stopped or limit is not None and time.monotonic() > limit:
                     killed = end(process)
             report.end()
+            report.correct(ends.look())
         finally:
+            ends.close()
             for number, handler in before.items():
                 signal.signal(number, handler)
             kill(process)
@@ -205,6 +211,37 @@ def is_waited_for(kernel32, number):
         kernel32.CloseHandle(process)
 
 
+class Ends:
+    """In which order the processes of a job end on this computer: each is connected with this one until it ends."""
+
+    def __init__(self, folder):
+        self.order, self.open, self.door, self.ready = [], [], None, None
+        with contextlib.suppress(AttributeError, OSError):  # Windows, a name too long
+            self.door = socket.socket(socket.AF_UNIX)
+            self.door.bind(str(folder / rank.DOOR))
+            self.door.listen(1024)
+            self.door.setblocking(False)
+            self.ready = select.epoll()  # of Linux: its queue is in order, however late one looks
+
+    def look(self):
+        """Add who has come and who has ended; return the numbers of those that ended, the first first."""
+        if self.ready is None:
+            return self.order
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.open.append(self.door.accept()[0])
+                self.ready.register(self.open[-1], select.EPOLLRDHUP | select.EPOLLONESHOT)
+        for descriptor, _ in self.ready.poll(0):
+            one = next(s for s in self.open if s.fileno() == descriptor)
+            with contextlib.suppress(OSError):
+                self.order.append(one.recv(32).decode())
+        return self.order
+
+    def close(self):
+        for one in filter(None, (*self.open, self.door, self.ready)):
+            one.close()
+
+
 class Report:
     """Hands on what the processes print, without MPI's own words on which of them ended, and how."""
 
@@ -259,6 +296,14 @@ class Report:
         """1 where a process has vanished although MPI says that all is well."""
         lost = sorted(rank for rank, *said in self.ranks().values() if said != ["finished"])
         return self.lose(lost) if lost else 0
+
+    def correct(self, ends):
+        """Name the process that ended first where MPI names another: one that it ended itself for that."""
+        ranks = self.ranks()
+        first = next((n for n in ends if n in ranks and len(ranks[n]) == 1), None)
+        if first and self.facts.get("pid") in ranks and self.facts["pid"] != first:
+            self.facts |= {"pid": first, "how": "before its end"}
+            self.facts.pop("rank", None)
 
     def lose(self, ranks):
         """Remember which process vanished, for `tell`; return its exit code, 1."""

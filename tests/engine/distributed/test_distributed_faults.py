@@ -4,13 +4,16 @@ import contextlib
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from ranks import NO_MPI, ended, started
 
+from engine.distributed import rank as rank_
 from engine.distributed import run
 
 pytestmark = [
@@ -43,7 +46,7 @@ def gone(folder, patience=120.0):
     "mode, code, words",
     [
         ("raises", 1, ["[rank1]: ValueError: something is wrong", "rank 1 failed with exit code 1; all other"]),
-        ("dies", 9, ["rank 1 ended (Killed (signal 9)); all other processes were ended."]),
+        ("dies", 9, ["rank 1 ended (", "; all other processes were ended."]),
         ("exits", 3, ["rank 1 failed with exit code 3; all other processes were ended."]),
         ("vanishes", 1, ["1 ended (before its end); all other processes were ended."]),
         ("leaves", 1, ["[rank0]: ", "all_reduce cannot complete: rank 1 has ended and will not come to it."]),
@@ -58,6 +61,32 @@ def test_a_rank_that_goes_wrong_ends_all_and_is_named(mode, code, words, tmp_pat
     assert err.count("Traceback") <= 1
     assert "BAD TERMINATION" not in out + err
     assert gone(tmp_path)
+
+
+def test_who_ended_first_is_named_where_mpi_names_one_that_it_ended(tmp_path, capsys):
+    if sys.platform != "linux":
+        pytest.skip("only Linux tells in which order processes ended")
+    ends = run.Ends(tmp_path)
+    program = "from engine.distributed import rank; rank.connect(); print(flush=True); input()"
+    start = partial(subprocess.Popen, [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with contextlib.ExitStack() as stack:
+        ranks = [stack.enter_context(start(env={**os.environ, rank_.FOLDER: str(tmp_path)})) for _ in range(3)]
+        for number, process in enumerate(ranks):
+            process.stdout.readline()
+            (tmp_path / str(process.pid)).write_text(str(number))
+        assert ends.look() == []
+        for process in ranks[1], ranks[2], ranks[0]:
+            process.kill()
+            process.wait()
+    words = f"= PID {ranks[0].pid} RUNNING AT here\n= EXIT CODE: 9\n"
+    with subprocess.Popen(["echo", words], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        report = run.Report(process, tmp_path)
+        report.end()
+    report.correct(ends.look())
+    ends.close()
+    report.tell(9)
+    assert [int(number) for number in ends.order] == [ranks[i].pid for i in (1, 2, 0)]
+    assert "rank 1 ended (before its end); all other" in capsys.readouterr().err
 
 
 # An MPI that does not see that one of its processes has vanished, and waits for it.

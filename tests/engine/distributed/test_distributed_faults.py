@@ -155,8 +155,8 @@ def ranks_below(launcher):
     parents, words = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             words[int(folder.name)] = (folder / "cmdline").read_text().split("\0")
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
     below = {launcher}
     for _ in range(4):
         below |= {pid for pid, parent in parents.items() if parent in below}

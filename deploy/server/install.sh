@@ -8,15 +8,14 @@ set -euo pipefail
 umask 022
 folder=$(realpath -m "${1:-/opt/undertorch}")
 course=$(realpath "$(dirname "$0")/../..")
-python=${PYTHON:-python3}
+python=${PYTHON:-/usr/bin/python3} # not pyenv's or conda's: what lies in root's home nobody else can read
 
 [ "$(id -u)" = 0 ] || { echo "install.sh has to be root's: it makes accounts." >&2; exit 1; }
 for program in "$python" npm newusers setpriv unshare newuidmap; do
   command -v "$program" >/dev/null || { echo "There is no $program. Debian and Ubuntu: apt install python3-venv npm uidmap" >&2; exit 1; }
 done
 
-getent group undertorch >/dev/null || groupadd undertorch
-getent group undertorch-teachers >/dev/null || groupadd undertorch-teachers
+for group in undertorch undertorch-teachers; do groupadd --force "$group"; done
 # The class's own account: nobody logs in as it. Subordinate users, of which one runs what was handed in.
 id undertorch-grader >/dev/null 2>&1 || useradd --system --add-subids-for-system --no-create-home --home-dir "$folder/grader" --shell /bin/bash undertorch-grader
 
@@ -29,8 +28,11 @@ for part in engine course notebooks exercises solutions docs requirements; do rm
 tar -C "$course" --exclude=__pycache__ --exclude=.lab -c engine course notebooks exercises solutions docs requirements \
   pyproject.toml README.md LICENSE LICENSE-docs | tar -C "$folder/course" --no-same-owner -x
 lock=$folder/course/requirements/hub.txt
+by="$python: $("$python" -V)" # it chose from the lock: another version would have taken other packages
+[ "$by" = "$(cat "$folder/venv/python.txt" 2>/dev/null)" ] || rm -rf "$folder/venv"
 if ! cmp -s "$lock" "$folder/venv/hub.txt"; then # the copy is of what was installed last
   "$python" -m venv "$folder/venv"
+  echo "$by" >"$folder/venv/python.txt"
   "$folder/venv/bin/python" -m pip install --quiet --require-hashes -r "$lock"
   cp "$lock" "$folder/venv"
 fi
@@ -50,7 +52,7 @@ chmod -R go-w,a+rX "$folder/course" "$folder/etc" "$folder/bin"
 # Everybody may put into these, and list nothing; `1` keeps them from each other's. nbgrader finds them made.
 install -d -m 1777 "$folder/exchange"
 own="-o undertorch-grader -g undertorch-grader"
-install -d $own -m 755 "$folder/exchange/undertorch" "$folder/exchange/undertorch/outbound"
+install -d $own -m 755 "$folder/exchange/undertorch"{,/outbound}
 install -d $own -m 1733 "$folder/exchange/undertorch/inbound"
 install -d $own -m 711 "$folder/exchange/undertorch/feedback"
 

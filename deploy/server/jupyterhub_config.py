@@ -6,8 +6,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1]  # where install.sh put everything
 PORT = int(os.environ["UNDERTORCH_PORT"])  # of the proxy; the next three are its API, the hub, the teachers' server
-PROCESSES, MEMORY_GB, CORES, HOURS = 256, 1.5, 1.0, 12  # the most that a learner has; hours a server lives
-IDLE_SECONDS = 3600
+PROCESSES, MEMORY_GB, CORES = 256, 1.5, 1.0  # the most that a learner has
+HOURS, IDLE_HOURS = 12, 1  # that a server lives, and that it lives unused
 
 c = get_config()  # noqa: F821 - given by JupyterHub
 
@@ -49,14 +49,14 @@ c.Spawner.environment = {
     "JUPYTER_CONFIG_PATH": f"{FOLDER}/etc/learner:{FOLDER}/etc",
     **{f"{of}_NUM_THREADS": "1" for of in ("OMP", "OPENBLAS", "MKL", "NUMBA")},  # a class shares the cores
 }
-BYTES = int(MEMORY_GB * 2**30)
 c.Spawner.env_keep = ["LANG", "LC_ALL", "TZ"]
 c.Spawner.default_url = "/lab/tree/my_lessons/00_welcome.ipynb"
 c.Spawner.disable_user_config = True  # no settings out of a home that somebody may have been talked into
 c.Spawner.start_timeout = c.Spawner.http_timeout = 120
+c.Spawner.cmd = c.SystemdSpawner.cmd = [f"{FOLDER}/venv/bin/jupyterhub-singleuser"]
 if Path("/run/systemd/system").is_dir():  # limits for all of a learner's processes together, and a /tmp of their own
     c.JupyterHub.spawner_class = "systemd"
-    c.SystemdSpawner.mem_limit = BYTES
+    c.SystemdSpawner.mem_limit = f"{MEMORY_GB}G"
     c.SystemdSpawner.cpu_limit = CORES
     c.SystemdSpawner.isolate_tmp = True  # and no more: what forbids new privileges forbids `passwd`, too
     c.SystemdSpawner.unit_extra_properties = {
@@ -65,15 +65,13 @@ if Path("/run/systemd/system").is_dir():  # limits for all of a learner's proces
         "LimitFSIZE": str(2**28),
         "ProtectProc": "invisible",
     }
-    c.SystemdSpawner.cmd = [f"{FOLDER}/venv/bin/jupyterhub-singleuser"]
 else:  # for each process by itself, and the number of them together
-    limits = {"nproc": PROCESSES, "data": BYTES, "fsize": 2**28, "cpu": HOURS * 3600, "core": 0}
-    c.Spawner.cmd = ["prlimit", *(f"--{name}={most}" for name, most in limits.items()),
-                     f"{FOLDER}/venv/bin/jupyterhub-singleuser"]  # fmt: skip
+    limits = {"nproc": PROCESSES, "data": int(MEMORY_GB * 2**30), "fsize": 2**28, "cpu": HOURS * 3600, "core": 0}
+    c.Spawner.cmd = ["prlimit", *(f"--{name}={most}" for name, most in limits.items()), *c.Spawner.cmd]
 
 # The teachers' server (units/undertorch-teacher.service), and what closes those that nobody uses.
 TOKEN = (FOLDER / "state" / "teacher.env").read_text(encoding="utf-8").strip().partition("=")[2]
-CULLER = [f"{FOLDER}/venv/bin/python", "-m", "jupyterhub_idle_culler", f"--timeout={IDLE_SECONDS}"]
+CULLER = [f"{FOLDER}/venv/bin/python", "-m", "jupyterhub_idle_culler", f"--timeout={IDLE_HOURS * 3600}"]
 c.JupyterHub.services = [
     {"name": "class", "url": f"http://127.0.0.1:{PORT + 3}", "api_token": TOKEN, "oauth_no_confirm": True},
     {"name": "idle", "command": [*CULLER, f"--max-age={HOURS * 3600}"]},

@@ -37,7 +37,7 @@ def test_install_fills_every_placeholder_of_the_units():
 
 
 @pytest.mark.skipif(sys.platform == "win32" or not shutil.which("bash"), reason="needs bash and cmp")
-def test_packages_are_installed_the_first_time_and_whenever_their_lock_has_changed(tmp_path):
+def test_packages_are_installed_the_first_time_and_whenever_their_lock_or_python_has_changed(tmp_path):
     text = (SERVER / "install.sh").read_text(encoding="utf-8")
     block = text[text.index("lock=") : text.index("\nfi\n", text.index("lock=")) + 4]
     lock, python = tmp_path / "course" / "requirements" / "hub.txt", tmp_path / "python"
@@ -45,14 +45,15 @@ def test_packages_are_installed_the_first_time_and_whenever_their_lock_has_chang
     # Stands for Python: what it is asked for; of `-m venv FOLDER`, it is the one in there too.
     python.write_text(
         '#!/bin/sh\necho "$@" >>"$LOG"\nif [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; fi\n'
-        'if [ "$2" = pip ]; then exit "$PIP"; fi\n', encoding="utf-8"
+        'if [ "$2" = pip ]; then exit "$PIP"; fi\nif [ "$1" = -V ]; then echo "$VERSION"; fi\n', encoding="utf-8"
     )  # fmt: skip
     python.chmod(0o755)
 
-    def install(pip=0):
+    def install(pip=0, version="Python 3.11.2"):
         log = tmp_path / "log"
         log.write_text("", encoding="utf-8")
-        environment = os.environ | {"folder": str(tmp_path), "python": str(python), "LOG": str(log), "PIP": str(pip)}
+        environment = os.environ | {"folder": str(tmp_path), "python": str(python), "LOG": str(log), "PIP": str(pip),
+                                    "VERSION": version}  # fmt: skip
         ended = subprocess.run(["bash", "-c", "set -euo pipefail\n" + block], env=environment, check=False)
         return ended.returncode, sum("pip install" in line for line in log.read_text(encoding="utf-8").splitlines())
 
@@ -60,6 +61,11 @@ def test_packages_are_installed_the_first_time_and_whenever_their_lock_has_chang
     assert [install(), install()] == [(0, 1), (0, 0)]
     lock.write_text("a==2\n", encoding="utf-8")
     assert [install(pip=1), install(), install()] == [(1, 1), (0, 1), (0, 0)]  # what broke off is done again
+    left = tmp_path / "venv" / "of 3.11.2"
+    left.touch()
+    assert install() == (0, 0) and left.exists()
+    assert [install(version="Python 3.13.1"), install(version="Python 3.13.1")] == [(0, 1), (0, 0)]
+    assert not left.exists()  # the lock names other packages for another Python
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")

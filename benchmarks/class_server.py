@@ -181,11 +181,11 @@ class Person:
         form = {"username": self.id, "password": self.password, "_xsrf": self.xsrf("/hub/login")}
         return self.session.post(self.server.address + "/hub/login", data=form, timeout=120)
 
-    def open(self, home=None):
+    def open(self, home=None, seconds=240):
         """Log in, and wait until the server answers."""
         self.home = home or self.home
         assert self.login().ok
-        until = time.monotonic() + 240
+        until = time.monotonic() + seconds
         while time.monotonic() < until:
             page = self.get(self.home + "lab" if home else "/hub/spawn" if not self.there() else self.home + "lab")
             if page.ok and page.url.startswith(self.server.address + self.home + "lab"):
@@ -226,14 +226,21 @@ class Person:
 
     def run(self, path, sources):
         """Run cells in a kernel of a notebook's; what they say, as text."""
+        with self.kernel(path) as run:
+            return "\n".join(filter(None, map(run, sources)))
+
+    @contextlib.contextmanager
+    def kernel(self, path):
+        """A kernel of a notebook's, as `run(source)`, which gives what the cell says."""
         kernel = self.ask(
             "POST",
             f"{self.home}api/sessions",
             json={"path": path, "type": "notebook", "name": path, "kernel": {"name": "python3"}},
         ).json()["kernel"]["id"]
-        said = []
         with self.socket(f"{self.home}api/kernels/{kernel}/channels") as line:
-            for source in sources:
+
+            def run(source):
+                said = []
                 header = {
                     "msg_id": uuid.uuid4().hex,
                     "msg_type": "execute_request",
@@ -271,9 +278,10 @@ class Person:
                         else ""
                     )
                     if message["msg_type"] == "status" and content["execution_state"] == "idle":
-                        break
+                        return "\n".join(filter(None, said))
+
+            yield run
         self.ask("DELETE", f"{self.home}api/kernels/{kernel}")
-        return "\n".join(filter(None, said))
 
     def terminal(self, typed, seconds=300):
         """Type a command in a terminal; what it prints."""
@@ -290,7 +298,7 @@ class Person:
         assert ended[1] == "0", text
         return text
 
-    def socket(self, path):
+    def socket(self, path, origin=None):
         import websocket
 
         cookies = "; ".join(
@@ -299,7 +307,9 @@ class Person:
             if path.startswith(c.path) and (c.name != "_xsrf" or c.value == self.xsrf(path))
         )
         query = f"?_xsrf={self.xsrf(path)}"
-        line = websocket.create_connection("ws" + self.server.address[4:] + path + query, cookie=cookies, timeout=300)
+        line = websocket.create_connection(
+            "ws" + self.server.address[4:] + path + query, cookie=cookies, timeout=300, origin=origin
+        )
         return contextlib.closing(line)
 
 

@@ -3,8 +3,9 @@
     python -m benchmarks.classroom --students 5             as root, where deploy/server/install.sh works
     python -m benchmarks.classroom --students 5 --kills 20  besides, `kill -9` at random moments: is anything lost?
 
-A learner opens the server, fetches the assignment, runs every cell, changes an answer and runs its check, and submits
-in the last part of the time. Memory is what a process has for itself (Pss), computing is the processes' own count.
+A learner opens the server, fetches the assignment, runs every cell, checks an answer, and submits in the last part of
+the time. All kernels stay open while one learner checks, then two, four, ... all at once: how long a check takes.
+Memory is what a process has for itself (Pss), computing is what the system has counted, also where others compute.
 """
 
 import argparse
@@ -27,6 +28,8 @@ from course.judging import exercises
 
 NAME = "05_graph"
 NOTEBOOK = f"{NAME}/{NAME}.ipynb"
+CHECKED, CHECKS = "05.2", 3
+CHECK = f"check({CHECKED!r}, count_nodes)"
 UNITS = ("hub", "proxy", "teacher", "learner", "grader")  # what is killed
 MB = 2**20
 
@@ -59,25 +62,38 @@ def session(server, ids, kills, chance):
     """A class from the first login to the grades; its figures."""
     teacher = Person(server, "utbteach").open("/services/class/")
     teacher.terminal("undertorch class release 05 --due 2099-01-31")
-    figures = {"students": len(ids), "opened": [], "idle": [], "work": [], "at work": [], "computed": []}
+    figures = {"students": len(ids), "checks": []}
     people, answered = {id: Person(server, id) for id in ids}, {}
     with concurrent.futures.ThreadPoolExecutor(len(ids)) as pool:
-        figures["opened"] = list(pool.map(lambda person: timed(person.open), people.values()))
+        figures["opened"] = list(pool.map(lambda person: timed(lambda: person.open(seconds=3600)), people.values()))
         time.sleep(5)
-        figures["idle"] = [memory(id) for id in ids]
+        figures["idle"] = list(memories(ids).values())
         figures["computed"] = [computed(id) for id in ids]
         stop = threading.Event()
-        works = [pool.submit(work, person, answered, kills, stop) for person in people.values()]
-        done = harm(server, ids, kills, chance, works, stop)
-        figures["work"] = [each.result()[0] for each in works]
-        figures["at work"] = [each.result()[1] for each in works]
+        steps = [] if kills else [Step(count, len(ids)) for count in counts(len(ids))]
+        most = dict.fromkeys(ids, 0.0)
+
+        def look():
+            for id, now in memories(ids).items():
+                most[id] = max(most[id], now)
+
+        with watching(look):
+            works = [pool.submit(work, person, place, answered, kills, stop, steps)
+                     for place, person in enumerate(people.values())]  # fmt: skip
+            done = harm(server, ids, kills, chance, works, stop)
+        figures["at work"] = list(most.values())
+        figures["work"], figures["run all"] = zip(*(each.result() for each in works), strict=True)
+        figures["checks"] = [(step.count, statistics.median(step.waited), statistics.fmean(step.computed))
+                             for step in steps]  # fmt: skip
     figures["hub"] = own_memory(server)
     teacher = Person(server, "utbteach").open("/services/class/")
     figures["collect"] = timed(lambda: teacher.terminal("undertorch class collect 05", 600))
     if "grader" in done:  # it is killed in the middle, and begins again
         with contextlib.suppress(AssertionError):
             teacher.terminal("timeout -s KILL 20 undertorch class grade 05", 600)
-    figures["grade"] = timed(lambda: teacher.terminal("undertorch class grade 05", 3600)) / len(ids)
+    meter = Meter(server.running["teacher"].pid)
+    figures["grade, by the clock"] = timed(lambda: teacher.terminal("undertorch class grade 05", 3600)) / len(ids)
+    figures["grade"] = meter.seconds() / len(ids)
     submitted = server.folder / "grader/class/submitted"
     kept = {id: number(submitted / id / NOTEBOOK) for id in ids}
     graded = {id for id in ids if (server.folder / "grader/class/autograded" / id / NOTEBOOK).exists()}
@@ -86,26 +102,77 @@ def session(server, ids, kills, chance):
     return figures
 
 
-def work(person, answered, kills, stop):
-    """What a learner does; seconds by the clock, and the most memory. Submits again while things are killed."""
+def counts(people):
+    """1, 2, 4, ... and all."""
+    return sorted({people, *(2**power for power in range(people.bit_length()))})
+
+
+class Step:
+    """So many of the learners check at once; all wait for each other before."""
+
+    def __init__(self, count, people):
+        self.count, self.waited, self.computed = count, [], []
+        self.meet = threading.Barrier(people, timeout=1200)
+
+    def take(self, person, place, run):
+        self.meet.wait()
+        if place >= self.count:
+            return
+        before = computed(person.id)
+        self.waited += [timed(lambda: run(CHECK)) for _ in range(CHECKS)]
+        self.computed.append((computed(person.id) - before) / CHECKS)
+
+
+class Meter:
+    """What a process, and all that it starts from now on, computes: by a control group of the kernel's."""
+
+    def __init__(self, pid):
+        old = Path("/sys/fs/cgroup/cpuacct")
+        self.folder = (old if old.is_dir() else old.parent) / f"undertorch-{pid}"
+        self.folder.mkdir()
+        (self.folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
+
+    def seconds(self):
+        """Seconds so far; the group ends."""
+        old, new = self.folder / "cpuacct.usage", self.folder / "cpu.stat"
+        found = int(old.read_text()) / 1e9 if old.exists() else int(new.read_text().split()[1]) / 1e6
+        for pid in (self.folder / "cgroup.procs").read_text(encoding="ascii").split():
+            with contextlib.suppress(OSError):
+                (self.folder.parent / "cgroup.procs").write_text(pid, encoding="ascii")
+        with contextlib.suppress(OSError):  # one was just started
+            self.folder.rmdir()
+        return found
+
+
+def work(person, place, answered, kills, stop, steps):
+    """What a learner does; seconds by the clock, and the computing of running all.
+
+    Submits again while things are killed.
+    """
     began = time.monotonic()
     patient(lambda: person.assignment("fetch", NAME)["success"] or person.file(NOTEBOOK), person)
     code = ["".join(cell["source"]) for cell in person.file(NOTEBOOK)["cells"] if cell["cell_type"] == "code"]
-    most = 0
+    ran = 0.0
 
-    def look():
-        nonlocal most
-        most = max(most, memory(person.id))
+    def run_all():
+        nonlocal ran
+        before = computed(person.id)
+        with person.kernel(NOTEBOOK) as run:
+            for source in [*code, str(exercises.cell(CHECKED, "solutions")), CHECK]:
+                run(source)
+            ran = computed(person.id) - before
+            for step in steps:
+                step.take(person, place, run)
+        return True
 
-    with watching(look):
-        patient(lambda: [person.run(NOTEBOOK, [*code, "check('05.2', count_nodes)"])], person)
+    patient(run_all, person) if kills else run_all()
     count = 0
     while count == 0 or (kills and not stop.is_set()):
         count += 1
         patient(functools.partial(hand_in, person, count), person)
         answered[person.id] = count  # the server has said so
         stop.wait(1)
-    return time.monotonic() - began, most
+    return time.monotonic() - began, ran
 
 
 def hand_in(person, count):
@@ -157,7 +224,7 @@ def watching(look):
     over = threading.Event()
 
     def again():
-        while not over.wait(1):
+        while not over.wait(3):
             look()
 
     thread = threading.Thread(target=again)
@@ -183,9 +250,14 @@ def processes(id):
                 yield place
 
 
-def memory(id):
-    """Megabytes that somebody's processes have for themselves."""
-    return sum(pss(place) for place in processes(id)) / MB
+def memories(ids):
+    """Megabytes that each one's processes have for themselves, by id."""
+    users, found = {pwd.getpwnam(id).pw_uid: id for id in ids}, dict.fromkeys(ids, 0.0)
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if id := users.get(place.stat().st_uid):
+                found[id] += pss(place) / MB
+    return found
 
 
 def pss(place):
@@ -197,12 +269,12 @@ def pss(place):
 
 
 def computed(id):
-    """Seconds of computing of somebody's processes."""
+    """Seconds of computing of somebody's processes, and of those that they have started and waited for."""
     total = 0
     for place in processes(id):
         with contextlib.suppress(OSError):
             fields = (place / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
-            total += int(fields[11]) + int(fields[12])
+            total += sum(map(int, fields[11:15]))
     return total / 100
 
 
@@ -212,14 +284,21 @@ def own_memory(server):
 
 def table(figures):
     """The figures in Markdown, and what more people would take: what was measured, times their number."""
-    middle = {key: statistics.median(figures[key]) for key in ("opened", "idle", "computed", "at work", "work")}
+    middle = {
+        key: statistics.median(figures[key]) for key in ("opened", "idle", "computed", "at work", "work", "run all")
+    }
     rows = [
         ("learners", f"{figures['students']}"),
         ("hub, proxy, teachers' server", f"{figures['hub']:.0f} MB"),
         ("a learner's server", f"{middle['idle']:.0f} MB, {middle['computed']:.1f} s of a core to start"),
         ("  all at once, the middle and the last", f"{middle['opened']:.0f} and {max(figures['opened']):.0f} s"),
         ("a learner at work, at most", f"{middle['at work']:.0f} MB"),
-        ("a submission to grade", f"{figures['grade']:.1f} s"),
+        ("  to fetch the exercises and run all cells", f"{middle['run all']:.1f} s of a core"),
+        *(
+            (f"  a check, {count} at once", f"{seconds:.1f} s of a core, answered after {waited:.1f} s")
+            for count, waited, seconds in figures["checks"]
+        ),
+        ("a submission to grade", f"{figures['grade']:.1f} s of a core"),
         ("killed", f"{len(figures['kills'])} times"),
         ("submissions, lost", f"{figures['submitted']}, {len(figures['lost'])}"),
     ]
@@ -228,6 +307,8 @@ def table(figures):
         rows.append((f"{people} at work: memory, one core's time to start, to grade",
                      f"{gigabytes:.0f} GB, {people * middle['computed'] / 60:.0f} min, "
                      f"{people * figures['grade'] / 60:.0f} min"))  # fmt: skip
+        if figures["checks"]:
+            rows.append((f"{people} who check once a minute", f"{people * figures['checks'][0][2] / 60:.1f} cores"))
     return "\n".join(["| | |", "|---|---|", *(f"| {what} | {figure} |" for what, figure in rows)])
 
 

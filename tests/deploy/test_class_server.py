@@ -73,6 +73,7 @@ def graded(server, released, teacher):
     ):
         released[id].work(NOTEBOOK, answers)
         assert released[id].assignment("submit", NAME)["success"]
+    speak(released[EVIL])
     released[DORA].work(NOTEBOOK, SOLVED)
     assert released[DORA].assignment("submit", NAME)["success"]
     said = teacher.terminal("undertorch class collect 05")
@@ -103,8 +104,13 @@ ATTACK = """
 import pathlib, sys
 folder, name, *others = sys.argv[1:]
 later = "2099-01-01 00:00:00.000000 UTC"
+inbound = pathlib.Path(folder, "exchange/undertorch/inbound")
+for number, odd in enumerate(["", "x", "no time", "2099-99-99 00:00:00 UTC", "\\n\\x1b[2J", "y" * 200]):
+    (inbound / f"{others[0]}+{name}+{odd}+{number}").mkdir(mode=0o000 if number % 2 else 0o755)
+(inbound / f"file+{name}+{later}+x").touch(0o000)
+(inbound / f"link+{name}+{later}+x").symlink_to(pathlib.Path(folder, "grader/class"))
 for other in others:
-    forged = pathlib.Path(folder, "exchange/undertorch/inbound", f"{other}+{name}+{later}+zzzzzzzz")
+    forged = inbound / f"{other}+{name}+{later}+zzzzzzzz"
     forged.mkdir()
     forged.chmod(0o755)
     (forged / f"{name}.ipynb").symlink_to(pathlib.Path(folder, "grader/class/source", name, f"{name}.ipynb"))
@@ -115,6 +121,20 @@ for other in others:
 def attack(server):
     said, complained = as_user(EVIL, "/usr/bin/python3", "-c", ATTACK, str(server.folder), NAME, ANNA, BO)
     assert not complained
+
+
+def speak(person):
+    """Somebody's words, with what would act on the page of who marks them."""
+    notebook = person.file(NOTEBOOK)
+    words = next(
+        cell for cell in notebook["cells"] if cell["cell_type"] == "markdown" and "nbgrader" in cell["metadata"]
+    )
+    words["source"] = f"MARKED <script>{WORDS}</script> <img src=x onerror={WORDS}> <b onclick={WORDS}>bold</b>"
+    person.write(NOTEBOOK, notebook)
+    assert person.assignment("submit", NAME)["success"]
+
+
+WORDS = "typed_into_the_terminal()"
 
 
 def table(text, first):
@@ -168,11 +188,15 @@ def test_a_learner_logs_in_runs_a_cell_and_finds_the_assignments_in_a_browser(se
         page.goto(server.address)
         page.locator("#username_input").fill(DORA)
         page.locator("#password_input").fill(server.passwords[DORA])
-        page.locator("#login_submit").click()
+        with page.expect_websocket(lambda line: "/channels" in line.url):  # before it, the page has an empty notebook
+            page.locator("#login_submit").click()
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
         page.locator(".jp-CodeCell .cm-content").first.click()
+        page.locator(".jp-Notebook.jp-mod-editMode").first.wait_for()
         page.keyboard.press("Shift+Enter")
         page.locator(".jp-CodeCell .jp-InputPrompt", has_text="[1]:").first.wait_for()
-        assert "my_lessons/00_welcome.ipynb" in page.url and not page.locator(".jp-toastContainer").count()
+        page.locator(".lm-TabBar-tabLabel", has_text="00_welcome.ipynb").first.wait_for()
+        assert not page.locator(".jp-toastContainer").count()
         page.get_by_role("menuitem", name="Nbgrader").click()
         page.get_by_role("menuitem", name="Assignment List").click()
         page.get_by_text("Released assignments").first.wait_for()
@@ -214,6 +238,18 @@ def test_formgrader_opens_for_teachers_alone(teacher, people):
     assert isinstance(grades, list)
 
 
+def test_what_a_learner_has_written_acts_on_no_page_of_the_teachers(server, graded, teacher):
+    with sqlite3.connect(server.folder / "grader" / "class" / "gradebook.db") as book:
+        query = ("select submitted_notebook.id from submitted_notebook join submitted_assignment on "
+                 "submitted_assignment.id = submitted_notebook.assignment_id where student_id = ?")  # fmt: skip
+        ((number,),) = book.execute(query, [EVIL]).fetchall()
+    page = teacher.get(f"/services/class/formgrader/submissions/{number}/").text
+    feedback = next(server.folder.glob(f"grader/class/feedback/{EVIL}/{NAME}/*.html")).read_text(encoding="utf-8")
+    for text in (page, feedback):
+        assert f"&lt;script&gt;{WORDS}" in text and "<b>bold</b>" in text
+        assert f"<script>{WORDS}" not in text and not re.search(rf"<[^>]* on\w+=[^>]*{re.escape(WORDS)}", text)
+
+
 # Safe: what the fifth of them tries, as that system user.
 
 
@@ -222,6 +258,7 @@ def test_formgrader_opens_for_teachers_alone(teacher, people):
     [
         f"/home/{ANNA}/undertorch/{NOTEBOOK}",
         f"/home/{ANNA}/.local/share/jupyter/nbgrader_cache",
+        "/home/uttteach",
         "FOLDER/exchange/undertorch/inbound",
         "FOLDER/exchange/undertorch/feedback",
         "FOLDER/grader/class/source/05_graph/05_graph.ipynb",
@@ -338,6 +375,8 @@ def test_requests_from_other_sites_are_refused(server, people):
                  f"/hub/api/users/{ANNA}/tokens", f"/hub/api/users/{ANNA}/server"):  # fmt: skip
         assert anna.session.post(address + path, json={}, headers=other).status_code == 403, path
         assert anna.session.post(address + path, data="x=1", headers=other).status_code in (400, 403), path
+    with pytest.raises(Exception, match="403"):
+        anna.socket(f"/user/{ANNA}/api/events/subscribe", "https://evil.example")
     form = {"username": ANNA, "password": server.passwords[ANNA]}
     assert Person(server, ANNA).session.post(f"{address}/hub/login", data=form).status_code == 403
     frames = anna.get(f"/user/{ANNA}/lab").headers["Content-Security-Policy"]

@@ -66,13 +66,14 @@ umask 077
 [ -e "$folder/state/teacher.env" ] || echo "JUPYTERHUB_API_TOKEN=$(secret)" >"$folder/state/teacher.env"
 umask 022
 
-# The units' numbers: four ports from the first on, and the folder.
+# The units' numbers: four ports from the first on, the folder, and the address.
 . "$folder/state/ports.env"
 mkdir -p "$folder/units"
-for unit in "$here"/units/*.service; do
-  sed -e "s|@FOLDER@|$folder|g" -e "s|@PROXY@|$UNDERTORCH_PORT|g" -e "s|@API@|$((UNDERTORCH_PORT + 1))|g" \
-    -e "s|@HUB@|${UNDERTORCH_HUB_PORT:-$((UNDERTORCH_PORT + 2))}|g" -e "s|@TEACHER@|$((UNDERTORCH_PORT + 3))|g" "$unit" >"$folder/units/$(basename "$unit")"
-done
+host=${UNDERTORCH_HOST:-} # https://hub.example.org: then https://NAME.hub.example.org is one learner's
+fill="s|@FOLDER@|$folder|g; s|@PROXY@|$UNDERTORCH_PORT|g; s|@API@|$((UNDERTORCH_PORT + 1))|g
+  s|@HUB@|${UNDERTORCH_HUB_PORT:-$((UNDERTORCH_PORT + 2))}|g; s|@TEACHER@|$((UNDERTORCH_PORT + 3))|g
+  s|@HOST@|$host|; s|@ROUTES@|${host:+--host-routing}|; s|@CLASS@|${host/:\/\//:\/\/class--service.}|"
+for unit in "$here"/units/*.service; do sed "$fill" "$unit" >"$folder/units/${unit##*/}"; done
 echo "The course is in $folder."
 if [ -d /run/systemd/system ]; then
   for unit in ${UNDERTORCH_UNITS:-proxy hub teacher}; do  # The Littlest JupyterHub has a proxy and a hub of its own

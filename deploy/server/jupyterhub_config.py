@@ -14,11 +14,11 @@ c = get_config()  # noqa: F821 - given by JupyterHub
 # The proxy is a unit of its own: what is open stays open while the hub starts again.
 c.JupyterHub.bind_url = f"http://127.0.0.1:{PORT}"
 c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{PORT + 2}"
+c.JupyterHub.subdomain_host = os.environ.get("UNDERTORCH_HOST", "")  # with it, each learner has an address of their own
 c.ConfigurableHTTPProxy.should_start = False
 c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{PORT + 1}"
 c.JupyterHub.last_activity_interval = 10  # as often a proxy that started anew is told its routes
-c.JupyterHub.cleanup_servers = False
-c.JupyterHub.cleanup_proxy = False
+c.JupyterHub.cleanup_servers = c.JupyterHub.cleanup_proxy = False
 c.JupyterHub.db_url = f"sqlite:///{FOLDER}/state/jupyterhub.sqlite"
 c.JupyterHub.cookie_secret_file = str(FOLDER / "state" / "cookie_secret")
 c.JupyterHub.concurrent_spawn_limit = 10  # a class comes at once: the others wait, and are let in one by one
@@ -32,12 +32,10 @@ c.PAMAuthenticator.allowed_groups = {LEARNERS, TEACHERS}
 c.Authenticator.manage_groups = True
 
 
-def with_groups(_authenticator, _handler, authentication):
+def with_groups(_authenticator, _handler, person):
     """Whether somebody teaches is asked at each login."""
-    authentication["groups"] = [
-        name for name in (LEARNERS, TEACHERS) if authentication["name"] in grp.getgrnam(name).gr_mem
-    ]
-    return authentication
+    person["groups"] = [name for name in (LEARNERS, TEACHERS) if person["name"] in grp.getgrnam(name).gr_mem]
+    return person
 
 
 c.Authenticator.post_auth_hook = with_groups

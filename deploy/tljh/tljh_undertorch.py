@@ -38,7 +38,7 @@ def tljh_custom_jupyterhub_config(c):
     own, proxy = dict(c.JupyterHub), dict(c.ConfigurableHTTPProxy)
     os.environ.setdefault("UNDERTORCH_PORT", PORT)
     runpy.run_path(str(settings), init_globals={"get_config": lambda: c})
-    for name in ("bind_url", "hub_bind_url", "db_url", "cookie_secret_file"):
+    for name in ("bind_url", "hub_bind_url", "db_url", "cookie_secret_file", "subdomain_host"):
         c.JupyterHub.pop(name)
         c.JupyterHub.update({name: own[name]} if name in own else {})
     c.ConfigurableHTTPProxy.clear()

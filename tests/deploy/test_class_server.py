@@ -4,7 +4,9 @@ import csv
 import io
 import re
 import shutil
+import socket
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -414,3 +416,35 @@ def test_a_learner_has_limits(people):
         "except OSError as error:\n    print('STOPPED', len(many))\nfor one in many: one.kill(); one.wait()",
     ])  # fmt: skip
     assert "Unable to allocate" in said and "File too large" in said and "STOPPED" in said
+
+
+def test_with_a_wildcard_domain_each_has_an_address_of_their_own(server, people, teacher, monkeypatch):
+    """The last: it starts the server anew, with other addresses."""
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *more, **named: resolve(
+        "127.0.0.1" if host.endswith("hub.example") else host, *more, **named))  # fmt: skip
+    host = f"hub.example:{server.port}"
+    with (server.folder / "state" / "ports.env").open("a", encoding="ascii") as settings:
+        settings.write(f"UNDERTORCH_HOST=http://{host}\n")
+    class_server.command(["bash", class_server.DEPLOY / "install.sh", server.folder])
+    for unit in class_server.UNITS:
+        server.kill(unit)
+    for id in people:
+        server.kill_all_of(id)
+    server.start()
+    monkeypatch.setattr(server, "address", f"http://{host}")
+    evil, tea = Person(server, EVIL), Person(server, "uttteach")
+    assert evil.login().ok and tea.login().ok
+    until = time.monotonic() + 240
+    while not (page := evil.get("/hub/spawn")).url.startswith(f"http://{EVIL}.{host}/user/{EVIL}/lab"):
+        assert time.monotonic() < until, (page.url, page.text[-2000:])
+        time.sleep(1)
+    assert page.ok
+    assert evil.get(f"/user/{EVIL}/lab").url.startswith(f"http://{EVIL}.{host}/")  # not at the hub's address
+    (hubs,) = (cookie for cookie in evil.session.cookies if cookie.name == "jupyterhub-hub-login")
+    assert not hubs.domain_specified  # it goes to no learner's address
+    asked = {"Origin": f"http://{EVIL}.{host}", "Referer": page.url, "Sec-Fetch-Site": "same-site"}
+    for path in (f"/hub/api/users/{EVIL}/tokens", f"/hub/api/users/{EVIL}/server"):
+        assert evil.session.post(server.address + path, json={}, headers=asked).status_code == 403, path
+    page = tea.session.get(f"http://class--service.{host}/services/class/lab", timeout=120)
+    assert page.ok and page.url.startswith(f"http://class--service.{host}/services/class/lab")

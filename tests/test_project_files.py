@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -78,6 +79,9 @@ def test_the_hooks_of_commits_have_the_locked_versions():
     assert repository["repo"] == "local"  # nothing that somebody else could change
     asked = {pin for hook in repository["hooks"] for pin in hook.get("additional_dependencies", [])}
     assert asked == {f"{name}=={locked()[name]}" for name in ("ruff", "codespell")}
+    for places in [hook["files"] for hook in repository["hooks"] if "files" in hook]:
+        folders = re.fullmatch(r"\^\((.+)\)/", places)[1].split("|")
+        assert [name for name in folders if not (ROOT / name).is_dir()] == []
 
 
 # ---- workflows, and the action
@@ -146,9 +150,19 @@ def test_commands_files_and_versions_that_workflows_name_exist():
     assert len(chosen) == 2 and all(extras == {*LOCKS["test"], "validate"} for extras in chosen)
     pinned = dict(re.findall(r"([\w-]+)(?:\[\w+\])?==([\w.]+)", text))
     assert {name: pinned[name] for name in pinned if name in locked()} == {"uv": locked()["uv"]}
-    torch = re.search(r"torch==([\d.]+)", text_of(".ci/run"))
-    assert torch and set(re.findall(r"torch==([\d.]+)", text)) == {torch[1]}
+    beside = re.search(r"torch==\S+ expecttest==\S+", text_of(".ci/run"))
+    assert beside and set(re.findall(r"torch\S* expecttest\S*", text)) == {beside[0]}
     assert all(f'step "$python" -m {tool}' in text_of(".ci/run") for tool in ("ruff check", "mypy", "codespell_lib"))
+
+
+def test_what_workflows_install_has_a_version_or_comes_from_a_lock():
+    # But for what the job is there to try: the newest of all, and what has just been built or resolved.
+    made = re.compile(r"--require-hashes -r |--prerelease allow |-r lowest\.txt|\$\(ls dist/")
+    installs = [line for line in RUN if "pip install " in line and not made.search(line)]
+    assert installs
+    for line in installs:
+        asked = [word for word in shlex.split(line.partition("pip install ")[2]) if not word.startswith("-")]
+        assert asked and all(re.fullmatch(r"[\w-]+(?:\[\w+\])?==[\d.]+", word) for word in asked), line
 
 
 def test_what_is_published_has_been_built_and_tried_in_this_order():

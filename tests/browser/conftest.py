@@ -427,7 +427,7 @@ def whole_notebook():
         height = -1
         while (now := int(page.evaluate(NOTEBOOK_HEIGHT))) != height or now < 100:  # its cells are laid out one by one
             height = now
-            page.wait_for_timeout(200)
+            settled(page, AT_REST)
         page.set_viewport_size(SIZE | {"height": min(TALLEST, height + 10)})
 
     return lay_out

@@ -24,7 +24,8 @@ from course.base.notebooks import ROOT, SANITIZE
 pytest.importorskip("nbval")
 Image = pytest.importorskip("PIL.Image")
 
-from course.authoring.validation.command import how_of  # noqa: E402  once it is known that nbval is there
+from course.authoring.validation import running  # noqa: E402  once it is known that nbval is there
+from course.authoring.validation.command import how_of  # noqa: E402
 from course.authoring.validation.comparing import differences, same  # noqa: E402
 from course.authoring.validation.masks import MASKS, apply, read  # noqa: E402
 from course.authoring.validation.worlds import read_line, with_line  # noqa: E402
@@ -50,7 +51,18 @@ def save(path, *cells):
     return path
 
 
-def test_one_notebook_with_everything_that_can_be_wrong(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def only_what_waits_is_late(monkeypatch):
+    """The limit of time holds for cells that never end alone: the others may take what a busy computer asks for."""
+    limit = running._Client._get_timeout
+    monkeypatch.setattr(
+        running._Client,
+        "_get_timeout",
+        lambda self, cell: limit(self, cell) if cell and "while True" in cell.source else None,
+    )
+
+
+def test_one_notebook_with_everything_that_can_be_wrong(only_what_waits_is_late, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     raising, silent = ["raises-exception"], ["nbval-ignore-output"]
     path = save(
@@ -63,7 +75,7 @@ def test_one_notebook_with_everything_that_can_be_wrong(tmp_path, monkeypatch, c
         code("raise KeyError('a')"),
         code("import time; print(time.time())", text("1\n"), tags=silent, exempt="the clock differs from run to run"),
         code("print(3)", text("4\n"), tags=silent),
-        code("time.sleep(60)"),
+        code("while True: time.sleep(1)"),
         code("'after all that'"),
         code("import os; os.mkdir('made')", tags=["nbval-skip"], exempt="it would leave a folder behind"),
     )
@@ -160,9 +172,9 @@ def test_what_cannot_run_is_told_and_is_no_difference(given, says, tmp_path, mon
     assert says in capsys.readouterr().out
 
 
-def test_a_cell_that_no_interrupt_ends_ends_the_run(tmp_path, monkeypatch, capsys):
+def test_a_cell_that_no_interrupt_ends_ends_the_run(only_what_waits_is_late, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("course.authoring.validation.running.STOPPED_S", 1)
-    stubborn = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except KeyboardInterrupt:\n        pass"
+    stubborn = "import time\nwhile True:\n    try:\n        time.sleep(1)\n    except KeyboardInterrupt:\n        pass"
     save(tmp_path / "a.ipynb", code("print(2)", text("1\n")), code(stubborn), code("print(2)", text("1\n")))
     assert main([str(tmp_path / "a.ipynb"), "--timeout", "2"]) == 2
     said = capsys.readouterr().out
@@ -746,6 +758,53 @@ def test_the_hooks_of_pre_commit_ask_for_what_there_is():
     asked = {hook["id"]: how_of(parse([*hook["entry"].split()[5:], "a.ipynb"])).checks for hook in hooks}
     assert all(hook["entry"].split()[:5] == "python -P -m course validate".split() for hook in hooks)
     assert asked["notebook-outputs"] == {"outputs"} and not asked["notebooks"] & {"outputs", "numbers"}
+
+
+HOOK = """\
+#!{python}
+import os, re, subprocess, sys
+git = ["git", "diff", "--cached", "--name-only", "--diff-filter=ACMRT"]
+changed = subprocess.run(git, check=True, capture_output=True, encoding="utf-8").stdout.splitlines()
+given = [name for name in changed if re.search({files!r}, name)]
+sys.exit(subprocess.run([{python!r}, *{entry!r}, *given]).returncode if given else 0)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt" or not shutil.which("git"), reason="git's hooks are run by their first line")
+@pytest.mark.parametrize(("id", "fault"), [("notebook-outputs", "stdout differs"), ("notebooks", "without words")])
+def test_a_hook_stops_the_commit_of_a_faulty_notebook_and_looks_at_changed_ones_alone(id, fault, tmp_path):
+    """What pre-commit does with a hook: its entry, with the staged files that its pattern finds."""
+    yaml = pytest.importorskip("yaml")
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    (hook,) = [hook for hook in hooks if hook["id"] == id]
+    entry = [word for word in hook["entry"].split()[1:] if word != "-P"]  # the course is found by PYTHONPATH here
+
+    def git(*words):
+        own = {"PYTHONPATH": str(ROOT), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+        for name in ("AUTHOR", "COMMITTER"):
+            own |= {f"GIT_{name}_NAME": "A", f"GIT_{name}_EMAIL": "a@a.example"}
+        done = subprocess.run(
+            ["git", *words], cwd=tmp_path, env=os.environ | own, capture_output=True, encoding="utf-8"
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    git("init", "--quiet", ".")
+    program = tmp_path / ".git/hooks/pre-commit"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(HOOK.format(python=sys.executable, files=hook["files"], entry=entry), encoding="utf-8")
+    program.chmod(0o755)
+    save(tmp_path / "unstaged.ipynb", code("1 / 0"), words("![](https://a.example/a.png)"))
+    (tmp_path / "notes.txt").touch()
+    assert git("add", "notes.txt")[0] == 0 and git("commit", "--message", "No notebook")[0] == 0
+    save(tmp_path / "a.ipynb", code("print(2)", text("1\n")), words("![](https://a.example/a.png)"))
+    git("add", "a.ipynb")
+    status, said = git("commit", "--message", "A faulty one")
+    assert status == 1 and fault in said and "unstaged" not in said
+    save(tmp_path / "a.ipynb", code("print(2)", text("2\n")), words("![A star](https://a.example/a.png)"))
+    git("add", "a.ipynb")
+    status, said = git("commit", "--message", "A good one")
+    assert status == 0, said
+    assert git("log", "--format=%s")[1].splitlines() == ["A good one", "No notebook"]
 
 
 def test_the_rules_are_printed(capsys):

@@ -154,7 +154,8 @@ def overlaps(x, y, wholly=False):
     """Tell whether two dense arrays share part of their memory, or all of it with ``wholly``; False for others."""
     if x.base is None and y.base is None:
         return wholly and x is y and x.size > 0
-    if storage(x) is not storage(y) or not x.size or not y.size:
+    owners = storage(x), storage(y)
+    if owners[0] is not owners[1] and owners[0].base is owners[1].base or not x.size or not y.size:  # see apart
         return False
     (a, b), (c, d) = byte_bounds(x), byte_bounds(y)
     if b - a != x.nbytes or d - c != y.nbytes or a >= d or c >= b or overlaps_itself(x) or overlaps_itself(y):

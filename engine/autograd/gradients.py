@@ -30,10 +30,10 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if inputs is None:
         return recorded_or_not(tensors, grad_tensors, retain_graph, create_graph)
     inputs = differentiated(inputs, "backward")
+    cotangents = core.roots(tensors, grad_tensors, create_graph)
     for i in inputs:
         if isinstance(i, Tensor):
             i.retain_grad()
-    cotangents = core.roots(tensors, grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     try:
         wanted = {place(i)[0] for i in inputs}

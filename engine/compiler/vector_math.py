@@ -152,8 +152,8 @@ VECTORISED = {
 
 # The larger and the smaller of two numbers, nan if one of them is, as in NumPy.  Of many, they are found by LLVM's own
 # functions, by which alone it knows what may be done in vectors.
-larger = inlined(lambda a, b: a if (a >= b) | (a != a) else b)
-smaller = inlined(lambda a, b: a if (a <= b) | (a != a) else b)
+larger = inlined(lambda a, b: a if (a > b) | (a != a) else b)
+smaller = inlined(lambda a, b: a if (a < b) | (a != a) else b)
 
 
 @inlined

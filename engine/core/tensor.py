@@ -141,5 +141,5 @@ def alive(tensor, kind):
 def unreachable():
     """The node of a view made unrecorded of a tensor that requires grad: it says so, but never gets a gradient."""
     node = AccumulateGrad(set())  # a leaf that is gone
-    node.grad_fn_view = lambda: None
+    node.grad_fn_view, node.receives = lambda: None, False
     return node

@@ -61,11 +61,11 @@ def into(input, out, inplace):
 
 
 def above(x):
-    return xp_of(x).maximum(x, 0)
+    return e.bounded(xp_of(x).maximum, x, 0)
 
 
 def below(x):
-    return xp_of(x).minimum(x, 0)
+    return e.bounded(xp_of(x).minimum, x, 0)
 
 
 def ramp(x):
@@ -140,7 +140,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x between ``min_val`` and ``max_val``, these beyond."""
     x = array_of(input)
     low, high = (x.dtype.type(v) for v in (min_val, max_val))
-    out = xp_of(x).minimum(xp_of(x).maximum(x, low), high)
+    out = e.limited(x, low, high)
     return into(input, record(HARDTANH[inplace], out, (input,), (x, min_val, max_val)), inplace)
 
 

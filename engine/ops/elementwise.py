@@ -192,14 +192,14 @@ def no_derivative(name):
 
 
 def positive_part(x):
-    """max(x, 0).  NumPy's vector instructions compare an array with an array, not with a number."""
-    xp = xp_of(x)
-    if x.dtype.kind == "b":
+    """``bounded`` by 0 from below.  NumPy's vector instructions compare an array with an array, not with a number."""
+    xp, code = xp_of(x), x.dtype.char
+    if code == "?":
         raise RuntimeError("Boolean inputs not supported for relu")
-    if xp is not np:
-        return xp.maximum(x, 0)
+    if xp is not np or code == "e":
+        return bounded(xp.maximum, x, 0)
     zeros = xp.zeros(x.shape, x.dtype)
-    return xp.maximum(x, zeros, out=zeros)
+    return xp.maximum(zeros, x, out=zeros)
 
 
 def logistic(x):
@@ -520,8 +520,13 @@ def clamp(input, min=None, max=None, *, kind=None):
 
 def limited(x, low, high):
     if low is not None:
-        x = xp_of(x).maximum(x, low)
-    return x if high is None else xp_of(x).minimum(x, high)
+        x = bounded(xp_of(x).maximum, x, low)
+    return x if high is None else bounded(xp_of(x).minimum, x, high)
+
+
+def bounded(extreme, x, bound):
+    """The ``maximum`` or ``minimum``, and of two zeros x: NumPy takes the second, of float16 the first."""
+    return extreme(x, bound) if x.dtype.char == "e" else extreme(bound, x)
 
 
 def clamp_min(input, min):

@@ -461,6 +461,10 @@ def test_backward_into_results(t):
     z = y * y
     z.backward(inputs=[y, x])
     assert (y.grad.tolist(), x.grad.tolist(), y.retains_grad) == ([4.0], [8.0], True)
+    y = x * 2
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad"):
+        t.ones(1).backward(inputs=[y])
+    assert not y.retains_grad
 
 
 def test_backward_into_a_leaf_calls_its_hooks(t):

@@ -308,6 +308,17 @@ y.t_(); y[0]=5
 v=y[0]; v.unsqueeze_(0); v.mul_(2)
 v=y[0]; v.unsqueeze_(0); y.mul_(2); y=v
 y.retain_grad(); v=y[0]; v.retain_grad(); v.mul_(3); y.sum().backward(); print(y.grad, v.grad)
+# where no gradient is wanted, nothing is saved
+v=no_grad(lambda: x[0]); s=v*v; no_grad(lambda: x.mul_(2)); (s*w).sum().backward(); y=w.grad*1
+v=no_grad(lambda: y[0]); s=v*v+w; no_grad(lambda: v.mul_(2)); s.sum().backward(); y=w.grad*1
+v=no_grad(lambda: x[0]); s=v@v; no_grad(lambda: x.mul_(2)); (s*w).sum().backward(); y=w.grad*1
+v=no_grad(lambda: x[0]); s=torch.addcmul(w,v,v); no_grad(lambda: x.mul_(2)); s.sum().backward(); y=w.grad*1
+v=no_grad(lambda: x[0]); s=torch.where(v>1,v*v,v)+w; no_grad(lambda: x.mul_(2)); s.sum().backward(); y=w.grad*1
+v=no_grad(lambda: x[0]); s=v*w; no_grad(lambda: x.mul_(2)); s.sum().backward()
+v=no_grad(lambda: x[0]); s=v/v; no_grad(lambda: x.mul_(2)); (s*w).sum().backward()
+v=no_grad(lambda: x[0]); s=v.sin()*w; no_grad(lambda: x.mul_(2)); s.sum().backward()
+v=no_grad(lambda: x[0]); s=v*w; print(s.grad_fn._saved_self, s.grad_fn._saved_other)
+v=no_grad(lambda: x[0]); s=v*v; print(s.grad_fn._saved_self, s.grad_fn._saved_other)
 # what is read must not be written
 i=torch.arange(3); y=i.index_fill_(0,i,1)
 i=torch.arange(3); y=i[1:].index_fill_(0,i[:2],1)
@@ -322,6 +333,15 @@ i=torch.arange(3); i[[0,1]]=i[1:]*1; i[i>0]=i[1]; y=i
 i=torch.arange(3)>1; i[i]=False; y=i
 i=torch.arange(4)>1; y=i[:3].masked_fill_(i[1:],True)
 y=torch.add(z[1:],1,out=z[:2])
+y=z[1:].copy_(z.data[:-1])
+y=z[1:].add_(z.data[:-1])
+y=z.data[1:].add_(z.data[:-1])
+y=z.data.data[1:].add_(z.detach()[:-1])
+y=z.add_(z.data)
+y=z.data.mul_(z)
+z.data[0]=z[0]; y=z
+i=torch.arange(3); y=i.index_add_(0,i.clone(),i.data)
+i=torch.arange(3); y=i.scatter_(0,i.data,1)
 y=torch.cat([z[1:],z[:1]],out=z)
 y=torch.index_select(z,0,torch.tensor([2,1,0]),out=z)
 y=torch.add(z,z,out=z)

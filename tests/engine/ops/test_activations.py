@@ -172,3 +172,51 @@ def test_relu_lets_nothing_through_where_it_is_0_not_even_infinity_or_nan(dtype,
     x = engine.full(size, 2.0, dtype=dtype, requires_grad=True)
     engine.relu(x).backward(engine.full(size, engine.inf, dtype=dtype))
     assert (x.grad == engine.inf).all()
+
+
+# where PyTorch itself has one sign at all sizes: its maximum() has not
+ZEROS = """
+F.relu(x)
+F.relu6(x)
+F.hardtanh(x, 0.0, 1.0)
+F.hardtanh(x, -0.0, 1.0)
+F.leaky_relu(x)
+F.elu(x)
+F.selu(x)
+F.celu(x)
+x.clamp(min=0)
+x.clamp(max=0)
+x.clamp(0, 1)
+x.clamp(-0.0, 1.0)
+(-x).clamp(-1.0, -0.0)
+(-x).clamp(min=-0.0)
+(-x).clamp(max=-0.0)
+torch.clip(x, -1, 0)
+(x * 1).relu_()
+(x * 1).clamp_(0, 1)
+F.relu(x * 2) * 3
+-F.relu(x)
+F.relu(x) + x
+F.threshold(x, -1, 0)
+F.threshold(x, 0, -0.0)
+F.hardshrink(x)
+F.hardswish(x)
+F.silu(x)
+torch.where(x > 0, x, F.relu(x))
+"""
+
+
+@pytest.mark.parametrize("way", ["eager", "compiled"])
+@pytest.mark.parametrize("dtype, size", [("float64", (40, 40)), ("float32", (33,)), ("bfloat16", (1,)), ("float16", (8,))])
+def test_zeros_have_the_sign_that_they_have_in_pytorch(dtype, size, way):
+    torch = pytest.importorskip("torch")
+    lines = ZEROS.split("\n")[1:-1]
+    found = []
+    for t in (engine, torch):
+        code = eval(f"lambda x: [{', '.join(lines)}]", {"F": t.nn.functional, "torch": t})
+        run = engine.compile(code) if t is engine and way == "compiled" else code
+        x = t.full(size, -0.0, dtype=getattr(t, dtype), requires_grad=True)
+        outs = [run(x) for _ in range(2)][1]  # the second call is the first that runs what was written
+        grads = [t.autograd.grad(out, x, -t.ones_like(out), retain_graph=True)[0] for out in outs]
+        found.append([[t.signbit(v).unique().tolist() for v in pair] for pair in zip(outs, grads, strict=True)])
+    assert dict(zip(lines, found[0], strict=True)) == dict(zip(lines, found[1], strict=True))

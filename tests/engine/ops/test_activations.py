@@ -207,7 +207,9 @@ torch.where(x > 0, x, F.relu(x))
 
 
 @pytest.mark.parametrize("way", ["eager", "compiled"])
-@pytest.mark.parametrize("dtype, size", [("float64", (40, 40)), ("float32", (33,)), ("bfloat16", (1,)), ("float16", (8,))])
+@pytest.mark.parametrize(
+    "dtype, size", [("float64", (40, 40)), ("float32", (33,)), ("bfloat16", (1,)), ("float16", (8,))]
+)
 def test_zeros_have_the_sign_that_they_have_in_pytorch(dtype, size, way):
     torch = pytest.importorskip("torch")
     lines = ZEROS.split("\n")[1:-1]

@@ -92,13 +92,17 @@ def check_unmodified(node, which=slice(None)):
     """RuntimeError if an array that the node saved (one of those in a slice) was written to since then."""
     if not node.checks_versions:
         return
-    for i, (s, k) in [*enumerate(zip(node.saved, node.saved_from))][which][::-1]:  # PyTorch looks at other before self
-        if k is not None and s is not None and type(s) not in scalar_types and not is_idle(node, i):
-            check_saved(s, node.time, node if k == OUTPUT else None, node.parents[k] if k >= 0 else None)
+    for s, k in list(zip(node.saved[which], node.saved_from[which]))[::-1]:  # PyTorch looks at other before self
+        if k is not None and s is not None and type(s) not in scalar_types:
+            try:
+                check_saved(s, node.time, node if k == OUTPUT else None, node.parents[k] if k >= 0 else None)
+            except RuntimeError:
+                if not all(is_idle(node, i) for i, other in enumerate(node.saved) if other is s):
+                    raise
 
 
 def is_idle(node, i):
-    """Whether the one rule that needs a saved array is that of an input which never gets a gradient."""
+    """Tell whether the one rule that needs a saved array is that of an input which never gets a gradient."""
     users = next((users for k, users in getattr(node, "needed_by", ()) if k == i), ())
     return len(users) == 1 and not getattr(node.parents[users[0]], "receives", True)
 

@@ -101,6 +101,15 @@ def apart(x):
     return np.ndarray(x.shape, x.dtype, twin, address(x) - address(owner), x.strides)
 
 
+def root(x):
+    """Return the owner of the memory of an array, also of one that `apart` made."""
+    owner = storage(x)
+    if type(owner.base) is not memoryview:
+        return owner
+    lent = owner.base.obj
+    return storage(lent) if type(lent) is np.ndarray else lent
+
+
 def is_alone(x, like):
     """Tell whether a view laid out like another array is the only holder of its memory, which may be taken over."""
     return x.strides == like.strides and holders(x) == ALONE
@@ -154,8 +163,7 @@ def overlaps(x, y, wholly=False):
     """Tell whether two dense arrays share part of their memory, or all of it with ``wholly``; False for others."""
     if x.base is None and y.base is None:
         return wholly and x is y and x.size > 0
-    owners = storage(x), storage(y)
-    if owners[0] is not owners[1] and owners[0].base is owners[1].base or not x.size or not y.size:  # see apart
+    if root(x) is not root(y) or not x.size or not y.size:
         return False
     (a, b), (c, d) = byte_bounds(x), byte_bounds(y)
     if b - a != x.nbytes or d - c != y.nbytes or a >= d or c >= b or overlaps_itself(x) or overlaps_itself(y):

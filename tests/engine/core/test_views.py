@@ -339,6 +339,8 @@ y=z.data[1:].add_(z.data[:-1])
 y=z.data.data[1:].add_(z.detach()[:-1])
 y=z.add_(z.data)
 y=z.data.mul_(z)
+y=z.data.mul_(z.sum())
+z.data /= z.data.sum(); y=z
 z.data[0]=z[0]; y=z
 i=torch.arange(3); y=i.index_add_(0,i.clone(),i.data)
 i=torch.arange(3); y=i.scatter_(0,i.data,1)

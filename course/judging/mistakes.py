@@ -1,10 +1,26 @@
-"""Wrong answers written down as what they change in a right one: nearly every one is that, with one line otherwise."""
+"""The usual mistakes of an exercise, and how one is written down as what it changes in a right answer.
+
+Nearly every wrong answer is a right one with one line otherwise.
+"""
 
 import functools
 import inspect
 import textwrap
 from collections.abc import Callable
 from typing import Any
+
+
+def mistakes(*parts: Any) -> tuple[tuple[Any, str], ...]:
+    """Return the usual mistakes of an exercise, for its `wrong=`: a wrong answer and what to say about it, in turn.
+
+    Raises ValueError where one of the two is missing.
+    """
+    for number, says in enumerate(parts[1::2], start=1):
+        if not isinstance(says, str):
+            raise ValueError(f"what follows the wrong answer number {number} is {says!r}, and no sentence")
+    if len(parts) % 2:
+        raise ValueError(f"nothing is said of the last wrong answer, {parts[-1]!r}")
+    return tuple(zip(parts[::2], parts[1::2], strict=True))
 
 
 def changed(right: Callable, *parts: str) -> Callable:

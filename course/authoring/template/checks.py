@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import engine
 from course.judging.exercises import Exercise
+from course.judging.mistakes import mistakes
 
 # $n.1
 
@@ -28,9 +29,11 @@ EXERCISES = (
         answer=squares,
         trial=squares_trial,
         hidden=squares_more,
-        wrong=(
-            (lambda x: x.mean() ** 2, "You took the mean first, and squared that. Square each number first."),
-            (lambda x: (x * x).sum(), "This is the sum of the squares. Divide it by how many numbers there are."),
+        wrong=mistakes(
+            lambda x: x.mean() ** 2,
+            "You took the mean first, and squared that. Square each number first.",
+            lambda x: (x * x).sum(),
+            "This is the sum of the squares. Divide it by how many numbers there are.",
         ),
         understood="TODO The mean of the squares is not the square of the mean.",
         hints=(

@@ -7,6 +7,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import mistakes
 
 # 1.2
 
@@ -143,10 +144,6 @@ def ones_for_negatives(t: Any) -> Any:
     return result
 
 
-def whole_rows(t: Any) -> Any:
-    return engine.stack([row * 0.0 if (row < 0).any() else row for row in t])
-
-
 def below_one(t: Any) -> Any:
     result = t.clone()
     result[result < 1] = 0.0
@@ -180,10 +177,6 @@ def totals_trial(totals: Callable) -> Iterator[tuple]:
     yield f"points = {points}\nweights = {weights}", totals, engine.tensor(points), engine.tensor(weights)
     points, weights = [[10.0, 20.0, 40.0]], [[0.25, 0.25, 0.5], [1.0, 0.0, 0.0]]
     yield f"points = {points}\nweights = {weights}", totals, engine.tensor(points), engine.tensor(weights)
-
-
-def first_two_exams(p: Any, w: Any) -> Any:
-    return p[:, :2] @ w[:, :2].T
 
 
 def totals_more(totals: Callable) -> Iterator[tuple]:
@@ -302,15 +295,17 @@ EXERCISES = (
         key="01.1",
         points=1,
         answer=((4, 3), (2, 2, 3), (2, 4), (3,)),
-        wrong=(
-            (((1, 4, 3), (2, 2, 3), (2, 4, 1), (1, 1, 3)), KEPT),
-            (((4, 3), (2, 3, 3), (2, 4), (3,)), END),
-            (((4, 3), (2, 3), (2, 4), (3,)), NARROWS),
-            (((4, 3), (2, 2, 3), (4, 3), (3,)), LAST),
-            (
-                (12, 12, 8, 3),
-                "Those count the numbers. A shape is a tuple, with a size for each question that is left.",
-            ),
+        wrong=mistakes(
+            ((1, 4, 3), (2, 2, 3), (2, 4, 1), (1, 1, 3)),
+            KEPT,
+            ((4, 3), (2, 3, 3), (2, 4), (3,)),
+            END,
+            ((4, 3), (2, 3), (2, 4), (3,)),
+            NARROWS,
+            ((4, 3), (2, 2, 3), (4, 3), (3,)),
+            LAST,
+            (12, 12, 8, 3),
+            "Those count the numbers. A shape is a tuple, with a size for each question that is left.",
         ),
         entries={
             1: (
@@ -381,59 +376,55 @@ EXERCISES = (
         answer=board,
         trial=board_trial,
         hidden=board_more,
-        wrong=(
-            (ones_at((EVEN, EVEN)), "The even rows are right. The odd ones hold no 1 yet."),
-            (ones_at((ODD, ODD)), "The odd rows are right. The even ones, which begin with a 1, are still empty."),
-            (ones_at((EVEN, ODD), (ODD, EVEN)), "The ones and the zeros have changed places: [0, 0] should hold a 1."),
-            (ones_at((EVEN, ODD)), "The even rows should begin with a 1, and the odd ones hold no 1 yet."),
-            (
-                lambda n: (engine.arange(n * n).reshape(n, n) % 2 == 0).float(),
-                "For an odd n this is right. For an even n every row begins with a 1, and these are stripes.",
-            ),
-            (
-                ones_at((slice(2), slice(2)), (slice(1, 2), slice(1, 2))),
-                "`:2` is an end: it picks 0 and 1. A step of 2 stands after two colons, `::2`.",
-            ),
-            (
-                ones_at((EVEN, EVEN), (slice(1, None), slice(1, None))),
-                "`1:` goes from 1 to the end, in steps of 1. A step of 2 stands after a second colon, `1::2`.",
-            ),
+        wrong=mistakes(
+            ones_at((EVEN, EVEN)),
+            "The even rows are right. The odd ones hold no 1 yet.",
+            ones_at((ODD, ODD)),
+            "The odd rows are right. The even ones, which begin with a 1, are still empty.",
+            ones_at((EVEN, ODD), (ODD, EVEN)),
+            "The ones and the zeros have changed places: [0, 0] should hold a 1.",
+            ones_at((EVEN, ODD)),
+            "The even rows should begin with a 1, and the odd ones hold no 1 yet.",
+            lambda n: (engine.arange(n * n).reshape(n, n) % 2 == 0).float(),
+            "For an odd n this is right. For an even n every row begins with a 1, and these are stripes.",
+            ones_at((slice(2), slice(2)), (slice(1, 2), slice(1, 2))),
+            "`:2` is an end: it picks 0 and 1. A step of 2 stands after two colons, `::2`.",
+            ones_at((EVEN, EVEN), (slice(1, None), slice(1, None))),
+            "`1:` goes from 1 to the end, in steps of 1. A step of 2 stands after a second colon, `1::2`.",
             *(
-                (
+                part
+                for rows, columns in ((EVEN, ODD), (ODD, EVEN), (ODD, ODD))
+                for part in (
                     ones_at(rows, (slice(None), columns)),
                     f"You filled whole rows, from {rows.start or 0} on, and whole columns, from "
                     f"{columns.start or 0} on. Name both in one pair of brackets: [rows, columns].",
                 )
-                for rows, columns in ((EVEN, ODD), (ODD, EVEN), (ODD, ODD))
             ),
-            (
-                lambda n: engine.tensor([[1.0, 0.0], [0.0, 1.0]]).repeat(n // 2, n // 2),
-                "For an even n this is right. With an odd one, pieces of 2 by 2 squares do not fill the board.",
-            ),
-            (ones_at(EVEN), "These are stripes: a whole row holds the same number. Give the columns a step too."),
-            (
-                ones_at((EVEN, EVEN), (ODD, EVEN)),
-                "These are stripes from top to bottom. In the odd rows the ones begin one place further on.",
-            ),
-            (
-                all_even,
-                "You filled whole rows and then whole columns. Name both in one pair of brackets: [rows, columns].",
-            ),
-            (
-                twice_the_rows,
-                "board[::2][::2] takes every second row, and then every second of those. Name rows and columns in one "
-                "pair of brackets.",
-            ),
-            (
-                ones_at((slice(0, -1, 2), slice(0, -1, 2)), (slice(1, -1, 2), slice(1, -1, 2))),
-                "The end of a slice is not included: with -1 as its end, it leaves out the last row or column.",
-            ),
-            (lambda n: engine.eye(n), "That is the diagonal alone. Every second square should hold a 1."),
-            (lambda n: engine.zeros(n, n), "The board is still empty."),
-            (lambda n: engine.ones(n, n), "Every square holds a 1. Every second one should hold a 0."),
-            (lambda n: board(n).long(), "The right squares, filled with whole numbers: write 1.0, not 1."),
-            (lambda n: board(n).bool(), "The right squares, but they hold True and False: 1.0 and 0.0 are asked for."),
-            (lambda n: board(n).reshape(-1), "The right numbers, in one long row: n rows and n columns are asked for."),
+            lambda n: engine.tensor([[1.0, 0.0], [0.0, 1.0]]).repeat(n // 2, n // 2),
+            "For an even n this is right. With an odd one, pieces of 2 by 2 squares do not fill the board.",
+            ones_at(EVEN),
+            "These are stripes: a whole row holds the same number. Give the columns a step too.",
+            ones_at((EVEN, EVEN), (ODD, EVEN)),
+            "These are stripes from top to bottom. In the odd rows the ones begin one place further on.",
+            all_even,
+            "You filled whole rows and then whole columns. Name both in one pair of brackets: [rows, columns].",
+            twice_the_rows,
+            "board[::2][::2] takes every second row, and then every second of those. Name rows and columns in one "
+            "pair of brackets.",
+            ones_at((slice(0, -1, 2), slice(0, -1, 2)), (slice(1, -1, 2), slice(1, -1, 2))),
+            "The end of a slice is not included: with -1 as its end, it leaves out the last row or column.",
+            lambda n: engine.eye(n),
+            "That is the diagonal alone. Every second square should hold a 1.",
+            lambda n: engine.zeros(n, n),
+            "The board is still empty.",
+            lambda n: engine.ones(n, n),
+            "Every square holds a 1. Every second one should hold a 0.",
+            lambda n: board(n).long(),
+            "The right squares, filled with whole numbers: write 1.0, not 1.",
+            lambda n: board(n).bool(),
+            "The right squares, but they hold True and False: 1.0 and 0.0 are asked for.",
+            lambda n: board(n).reshape(-1),
+            "The right numbers, in one long row: n rows and n columns are asked for.",
         ),
         hints=(
             "board[::2, ::2] is every second column of every second row. Which squares does it leave out?",
@@ -449,97 +440,72 @@ EXERCISES = (
         answer=warmest,
         trial=warmest_trial,
         hidden=warmest_more,
-        wrong=(
-            (
-                lambda t: t.mean(dim=0).argmax().item(),
-                "dim=0 takes the days away: this is the warmest time of day. Which dimension has to go?",
-            ),
-            (
-                lambda t: t.argmax().item(),
-                "Without a dimension, argmax counts through the whole table, to the largest single reading.",
-            ),
-            (
-                lambda t: t.max(dim=1).values.argmax().item(),
-                "That is the day with the highest single reading. You are asked for the highest mean.",
-            ),
-            (
-                lambda t: t.max(dim=0).values.argmax().item(),
-                "max(dim=0) takes the days away: that is the time of day with the highest reading.",
-            ),
-            (
-                lambda t: t.min(dim=1).values.argmax().item(),
-                "That is the day whose coldest reading is the warmest. You are asked for the highest mean.",
-            ),
-            (
-                lambda t: t.median(dim=1).values.argmax().item(),
-                "That is the day with the highest median, the reading in the middle. You are asked for the mean.",
-            ),
-            (lambda t: t[:, 0].argmax().item(), "That looks at column 0 alone. The mean is over all times of the day."),
-            (lambda t: t[:, 1].argmax().item(), "That looks at column 1 alone. The mean is over all times of the day."),
-            (lambda t: t[:, -1].argmax().item(), "That looks at the last column alone. The mean is over all times."),
-            (
-                lambda t: t.argmax(dim=1),
-                "That says for each day *when* it was warmest. A mean for each day comes first, and then the place.",
-            ),
-            (
-                lambda t: t.argmax(dim=1)[0].item(),
-                "That says *when* it was warmest on day 0. A mean for each day comes first, and then the place.",
-            ),
-            (
-                lambda t: len(t) - 1,
-                "That is the last day, whatever it was like. Did you return the place at which a loop ended?",
-            ),
-            (best_from_zero, "If every mean is below 0, none is larger than the 0 that you begin with."),
-            (
-                lambda t: t.mean(dim=1).max(dim=0),
-                "With a dimension, max gives two things, the largest mean and its place. Return the place alone, as a "
-                "plain integer.",
-            ),
-            (
-                lambda t: t.argmax(dim=0),
-                "That says for each time which day was the warmest. First a mean for each day.",
-            ),
-            (lambda t: t.mean(dim=1), "Those are the means of the days. You are asked for the place of the largest."),
-            (
-                lambda t: t.mean().argmax().item(),
-                "t.mean() is one number for the whole table, and its place is always 0. Name the dimension that goes.",
-            ),
-            (lambda t: t.mean(dim=1).max().item(), "That is the highest mean itself. You are asked for its place."),
-            (
-                lambda t: t.mean(dim=1).max(),
-                "That is the highest mean itself, in a tensor. You are asked for its place.",
-            ),
-            (lambda t: t.mean(dim=1).argmax(), "The right place, in a tensor. You are asked for a plain number."),
-            (
-                lambda t: float(t.mean(dim=1).argmax()),
-                "The right place, as a number with a point. You are asked for an integer.",
-            ),
-            (
-                lambda t: t.numpy().mean(axis=1).argmax(),
-                "The right place, as one of NumPy's numbers. You are asked for a plain integer: `int(...)` makes one.",
-            ),
-            (lambda t: t.mean(dim=1).argmax().item() + 1, "One too many: places are counted from 0."),
-            (lambda t: t.mean(dim=1).argmin().item(), "That is the coldest day."),
-            (
-                lambda t: t.long().float().mean(dim=1).argmax().item(),
-                "As whole numbers the readings have lost their fractions. Keep them as they are.",
-            ),
+        wrong=mistakes(
+            lambda t: t.mean(dim=0).argmax().item(),
+            "dim=0 takes the days away: this is the warmest time of day. Which dimension has to go?",
+            lambda t: t.argmax().item(),
+            "Without a dimension, argmax counts through the whole table, to the largest single reading.",
+            lambda t: t.max(dim=1).values.argmax().item(),
+            "That is the day with the highest single reading. You are asked for the highest mean.",
+            lambda t: t.max(dim=0).values.argmax().item(),
+            "max(dim=0) takes the days away: that is the time of day with the highest reading.",
+            lambda t: t.min(dim=1).values.argmax().item(),
+            "That is the day whose coldest reading is the warmest. You are asked for the highest mean.",
+            lambda t: t.median(dim=1).values.argmax().item(),
+            "That is the day with the highest median, the reading in the middle. You are asked for the mean.",
+            lambda t: t[:, 0].argmax().item(),
+            "That looks at column 0 alone. The mean is over all times of the day.",
+            lambda t: t[:, 1].argmax().item(),
+            "That looks at column 1 alone. The mean is over all times of the day.",
+            lambda t: t[:, -1].argmax().item(),
+            "That looks at the last column alone. The mean is over all times.",
+            lambda t: t.argmax(dim=1),
+            "That says for each day *when* it was warmest. A mean for each day comes first, and then the place.",
+            lambda t: t.argmax(dim=1)[0].item(),
+            "That says *when* it was warmest on day 0. A mean for each day comes first, and then the place.",
+            lambda t: len(t) - 1,
+            "That is the last day, whatever it was like. Did you return the place at which a loop ended?",
+            best_from_zero,
+            "If every mean is below 0, none is larger than the 0 that you begin with.",
+            lambda t: t.mean(dim=1).max(dim=0),
+            "With a dimension, max gives two things, the largest mean and its place. Return the place alone, as a "
+            "plain integer.",
+            lambda t: t.argmax(dim=0),
+            "That says for each time which day was the warmest. First a mean for each day.",
+            lambda t: t.mean(dim=1),
+            "Those are the means of the days. You are asked for the place of the largest.",
+            lambda t: t.mean().argmax().item(),
+            "t.mean() is one number for the whole table, and its place is always 0. Name the dimension that goes.",
+            lambda t: t.mean(dim=1).max().item(),
+            "That is the highest mean itself. You are asked for its place.",
+            lambda t: t.mean(dim=1).max(),
+            "That is the highest mean itself, in a tensor. You are asked for its place.",
+            lambda t: t.mean(dim=1).argmax(),
+            "The right place, in a tensor. You are asked for a plain number.",
+            lambda t: float(t.mean(dim=1).argmax()),
+            "The right place, as a number with a point. You are asked for an integer.",
+            lambda t: t.numpy().mean(axis=1).argmax(),
+            "The right place, as one of NumPy's numbers. You are asked for a plain integer: `int(...)` makes one.",
+            lambda t: t.mean(dim=1).argmax().item() + 1,
+            "One too many: places are counted from 0.",
+            lambda t: t.mean(dim=1).argmin().item(),
+            "That is the coldest day.",
+            lambda t: t.long().float().mean(dim=1).argmax().item(),
+            "As whole numbers the readings have lost their fractions. Keep them as they are.",
             *(
-                (
+                part
+                for change, how in ((engine.trunc, "cut off"), (engine.round, "rounded"))
+                for part in (
                     lambda t, change=change: change(t.mean(dim=1)).argmax().item(),
                     f"The means are {how}, and so the first of several is found. Keep their fractions.",
                 )
-                for change, how in ((engine.trunc, "cut off"), (engine.round, "rounded"))
             ),
-            (
-                lambda t: t.abs().mean(dim=1).argmax().item(),
-                "Without their signs, a day of -10 degrees counts as warmer than one of 5. Keep the signs.",
-            ),
-            (
-                lambda t: t[:-1].mean(dim=1).argmax().item(),
-                "The last day is never looked at. `range(len(readings) - 1)` and `[:-1]` end before it.",
-            ),
-            (lambda t: t.sum(dim=1).max().item(), "That is the largest sum itself. You are asked for its place."),
+            lambda t: t.abs().mean(dim=1).argmax().item(),
+            "Without their signs, a day of -10 degrees counts as warmer than one of 5. Keep the signs.",
+            lambda t: t[:-1].mean(dim=1).argmax().item(),
+            "The last day is never looked at. `range(len(readings) - 1)` and `[:-1]` end before it.",
+            lambda t: t.sum(dim=1).max().item(),
+            "That is the largest sum itself. You are asked for its place.",
         ),
         hints=(
             "First a mean for each day. Which dimension has to go for that?",
@@ -554,49 +520,42 @@ EXERCISES = (
         answer=lambda t: engine.relu(t),
         trial=signed_trial,
         hidden=signed_more,
-        wrong=(
-            (
-                in_itself,
-                "The tensor that was given has changed: you wrote into it, under its own name, under a second one, or "
-                "through a slice. None of these is a copy.",
-            ),
-            (copy_kept_clean, "You wrote into the tensor that was given, and returned the copy as it was."),
-            (
-                lambda t: t.clone(),
-                "What you return still has its negative numbers. Did you change it, or something else?",
-            ),
-            (
-                lambda t: t[t >= 0],
-                "That picks the numbers that are not negative and leaves the others out: the shape is lost.",
-            ),
-            (lambda t: t.abs(), "abs turns -1 into 1. It should become 0."),
-            (through_zeros, "This keeps the negative numbers and drops the others."),
-            (whole_rows, "Where one number of a row is negative, the whole row has become 0."),
-            (
-                lambda t: max(t, 0),
-                "Python's max wants to know which of two is larger. A comparison of t has an answer for each number.",
-            ),
-            (
-                lambda t: engine.tensor([max(x, 0.0) for x in t.tolist()]),
-                "For a single row of numbers this is right. The list of a table holds lists, not numbers.",
-            ),
-            (
-                lambda t: t[t < 0],
-                "That picks the negative numbers. You are asked for all of them, with 0 for the negative.",
-            ),
-            (
-                lambda t: t.clamp(0, 100),
-                "Large numbers are cut off as well. Only the negative ones should change: there is no upper limit.",
-            ),
-            (
-                lambda t: t.clamp(0, 1),
-                "Numbers above 1 are cut off as well. Only the negative ones should change: there is no upper limit.",
-            ),
-            (ones_for_negatives, "The negative numbers have become 1. They should become 0."),
-            (lambda t: engine.zeros_like(t), "Every number has become 0. Only the negative ones should."),
-            (below_one, "Numbers between 0 and 1 have become 0 too. They are not negative."),
-            (lambda t: t > 0, "That says where the numbers are positive. You are asked for the numbers themselves."),
-            (lambda t: (t > 0) * 1.0, "That puts a 1 where the number should stay as it is."),
+        wrong=mistakes(
+            in_itself,
+            "The tensor that was given has changed: you wrote into it, under its own name, under a second one, or "
+            "through a slice. None of these is a copy.",
+            copy_kept_clean,
+            "You wrote into the tensor that was given, and returned the copy as it was.",
+            lambda t: t.clone(),
+            "What you return still has its negative numbers. Did you change it, or something else?",
+            lambda t: t[t >= 0],
+            "That picks the numbers that are not negative and leaves the others out: the shape is lost.",
+            lambda t: t.abs(),
+            "abs turns -1 into 1. It should become 0.",
+            through_zeros,
+            "This keeps the negative numbers and drops the others.",
+            lambda t: engine.stack([row * 0.0 if (row < 0).any() else row for row in t]),
+            "Where one number of a row is negative, the whole row has become 0.",
+            lambda t: max(t, 0),
+            "Python's max wants to know which of two is larger. A comparison of t has an answer for each number.",
+            lambda t: engine.tensor([max(x, 0.0) for x in t.tolist()]),
+            "For a single row of numbers this is right. The list of a table holds lists, not numbers.",
+            lambda t: t[t < 0],
+            "That picks the negative numbers. You are asked for all of them, with 0 for the negative.",
+            lambda t: t.clamp(0, 100),
+            "Large numbers are cut off as well. Only the negative ones should change: there is no upper limit.",
+            lambda t: t.clamp(0, 1),
+            "Numbers above 1 are cut off as well. Only the negative ones should change: there is no upper limit.",
+            ones_for_negatives,
+            "The negative numbers have become 1. They should become 0.",
+            lambda t: engine.zeros_like(t),
+            "Every number has become 0. Only the negative ones should.",
+            below_one,
+            "Numbers between 0 and 1 have become 0 too. They are not negative.",
+            lambda t: t > 0,
+            "That says where the numbers are positive. You are asked for the numbers themselves.",
+            lambda t: (t > 0) * 1.0,
+            "That puts a 1 where the number should stay as it is.",
         ),
         properties=(
             Property(
@@ -623,67 +582,49 @@ EXERCISES = (
         answer=weighted,
         trial=totals_trial,
         hidden=totals_more,
-        wrong=(
-            (
-                lambda p, w: p @ w,
-                "A row on the left meets a *column* on the right. A proposal's weights stand in a row of weights.",
-            ),
-            (
-                lambda p, w: w @ p.T,
-                "A row for each proposal, a column for each student: it should be the other way round.",
-            ),
-            (lambda p, w: p @ w.T / p.shape[1], "That is the mean over the exams. The total is the sum."),
-            (
-                lambda p, w: p @ w.T / w.sum(dim=1),
-                "That is the mean, weighted: it is divided by the sum of the weights. The total is not divided.",
-            ),
-            (
-                lambda p, w: p @ w.T / w.sum(),
-                "It is divided by the sum of all weights. A total is a sum, and is not divided.",
-            ),
-            (
-                lambda p, w: p @ w.reshape(w.shape[1], w.shape[0]),
-                "The shape fits, but reshape does not turn rows into columns: it only breaks the lines elsewhere.",
-            ),
-            (
-                lambda p, w: p.T @ w,
-                "points.T has a row for each exam. What is summed over then is no longer the exams.",
-            ),
-            (
-                lambda p, w: p * w,
-                "`*` is elementwise. You need a sum over the exams, for each student and each proposal.",
-            ),
-            (lambda p, w: (p * w[0]).sum(dim=1), "That is the first proposal alone. A column for each is asked for."),
-            (first_two_exams, "Only the first two exams count here. There may be more: take all columns."),
-            (lambda p, w: p @ w[-1], "That is the last proposal alone. You are asked for a column for each of them."),
-            (
-                lambda p, w: (p[:, None] * w).sum(dim=1),
-                "The proposals are added up, and the exams are left. It should be the other way round.",
-            ),
-            (
-                lambda p, w: (p[:, None] * w).sum(dim=0),
-                "The students are added up, and the exams are left. Sum over the exams.",
-            ),
-            (
-                lambda p, w: p.T @ w.T,
-                "Only one of the two has to be turned. A row on the left should hold one student's exams.",
-            ),
-            (lambda p, w: (p @ w.T).mean(dim=1), "That is the mean over the proposals. Each of them keeps its column."),
-            (
-                lambda p, w: p * w.T,
-                "`*` wants equal places. The sum of products, row by column, is the matrix product.",
-            ),
-            (
-                lambda p, w: w.T @ p,
-                "The order counts: the rows of what stands on the left are the rows of the result, the students.",
-            ),
-            (lambda p, w: engine.dot(p, w), "dot is for two vectors. For two tables there is the matrix product."),
-            (lambda p, w: p @ p.T, "That multiplies the points by points. The weights are left out."),
-            (lambda p, w: w @ w.T, "That multiplies the weights by weights. The points are left out."),
-            (
-                lambda p, w: (p @ w.T).sum(dim=1),
-                "The proposals are added up as well. Each of them should keep its column.",
-            ),
+        wrong=mistakes(
+            lambda p, w: p @ w,
+            "A row on the left meets a *column* on the right. A proposal's weights stand in a row of weights.",
+            lambda p, w: w @ p.T,
+            "A row for each proposal, a column for each student: it should be the other way round.",
+            lambda p, w: p @ w.T / p.shape[1],
+            "That is the mean over the exams. The total is the sum.",
+            lambda p, w: p @ w.T / w.sum(dim=1),
+            "That is the mean, weighted: it is divided by the sum of the weights. The total is not divided.",
+            lambda p, w: p @ w.T / w.sum(),
+            "It is divided by the sum of all weights. A total is a sum, and is not divided.",
+            lambda p, w: p @ w.reshape(w.shape[1], w.shape[0]),
+            "The shape fits, but reshape does not turn rows into columns: it only breaks the lines elsewhere.",
+            lambda p, w: p.T @ w,
+            "points.T has a row for each exam. What is summed over then is no longer the exams.",
+            lambda p, w: p * w,
+            "`*` is elementwise. You need a sum over the exams, for each student and each proposal.",
+            lambda p, w: (p * w[0]).sum(dim=1),
+            "That is the first proposal alone. A column for each is asked for.",
+            lambda p, w: p[:, :2] @ w[:, :2].T,
+            "Only the first two exams count here. There may be more: take all columns.",
+            lambda p, w: p @ w[-1],
+            "That is the last proposal alone. You are asked for a column for each of them.",
+            lambda p, w: (p[:, None] * w).sum(dim=1),
+            "The proposals are added up, and the exams are left. It should be the other way round.",
+            lambda p, w: (p[:, None] * w).sum(dim=0),
+            "The students are added up, and the exams are left. Sum over the exams.",
+            lambda p, w: p.T @ w.T,
+            "Only one of the two has to be turned. A row on the left should hold one student's exams.",
+            lambda p, w: (p @ w.T).mean(dim=1),
+            "That is the mean over the proposals. Each of them keeps its column.",
+            lambda p, w: p * w.T,
+            "`*` wants equal places. The sum of products, row by column, is the matrix product.",
+            lambda p, w: w.T @ p,
+            "The order counts: the rows of what stands on the left are the rows of the result, the students.",
+            lambda p, w: engine.dot(p, w),
+            "dot is for two vectors. For two tables there is the matrix product.",
+            lambda p, w: p @ p.T,
+            "That multiplies the points by points. The weights are left out.",
+            lambda p, w: w @ w.T,
+            "That multiplies the weights by weights. The points are left out.",
+            lambda p, w: (p @ w.T).sum(dim=1),
+            "The proposals are added up as well. Each of them should keep its column.",
         ),
         hints=(
             "In a @ b, each row of a meets each column of b. What should a row of a hold, and what a column of b?",
@@ -698,51 +639,43 @@ EXERCISES = (
         answer=celsius,
         trial=celsius_trial,
         hidden=celsius_more,
-        wrong=(
-            (
-                lambda array: (engine.from_numpy(array) - 32) * 5 / 9,
-                "The result is right, but the array still holds Fahrenheit. `t - 32` makes a new tensor with memory of "
-                "its own, and so do engine.tensor and clone.",
-            ),
-            (
-                lambda array: engine.from_numpy(array).float().sub_(32).mul_(5).div_(9),
-                "`float()` makes a tensor of 32 bits, with memory of its own: the array still holds Fahrenheit.",
-            ),
-            (upside_down, "Multiplied by 9 and divided by 5: that leads from Celsius to Fahrenheit."),
-            (times_first, "32 is subtracted first, and then comes the factor 5 / 9."),
-            (
-                then_left,
-                "The result is right, but the array has changed only in part. An operation that makes a new tensor "
-                "leaves the array's memory: each step should be in-place.",
-            ),
-            (
-                last_step_left,
-                "The result is right. But the last step makes a new tensor: the array is not yet divided by 9.",
-            ),
-            (five_ninths_whole, "5 // 9 is 0, since `//` gives whole numbers: write 5 / 9."),
-            (
-                factor_on_32,
-                "`t -= 32 * 5 / 9` works out 32 * 5 / 9 first. Subtract 32, and multiply in a step of its own.",
-            ),
-            (fractions_cut_off, "`//` cuts off the fractions: divide with `/`."),
-            (
-                converted_twice,
-                "The numbers were converted twice. The array and the tensor are one memory: a change of either is a "
-                "change of both.",
-            ),
-            (to_fahrenheit, "That takes the numbers to be Celsius, and turns them into Fahrenheit."),
-            (no_32, "The factor 5 / 9 is there. Subtracting 32 comes before it."),
-            (plus_32, "32 is added here. It should be subtracted."),
-            (only_less_32, "32 is subtracted. The factor 5 / 9 is missing."),
-            (
-                changed_then_copied,
-                "The array is right. But you return a copy (engine.tensor makes one, and so does clone): what is "
-                "written into it does not reach the array.",
-            ),
-            (
-                lambda array: engine.from_numpy(array),
-                "Nothing has happened to the numbers yet. Did you mean `t -= 32`, or a name with an underscore?",
-            ),
+        wrong=mistakes(
+            lambda array: (engine.from_numpy(array) - 32) * 5 / 9,
+            "The result is right, but the array still holds Fahrenheit. `t - 32` makes a new tensor with memory of "
+            "its own, and so do engine.tensor and clone.",
+            lambda array: engine.from_numpy(array).float().sub_(32).mul_(5).div_(9),
+            "`float()` makes a tensor of 32 bits, with memory of its own: the array still holds Fahrenheit.",
+            upside_down,
+            "Multiplied by 9 and divided by 5: that leads from Celsius to Fahrenheit.",
+            times_first,
+            "32 is subtracted first, and then comes the factor 5 / 9.",
+            then_left,
+            "The result is right, but the array has changed only in part. An operation that makes a new tensor "
+            "leaves the array's memory: each step should be in-place.",
+            last_step_left,
+            "The result is right. But the last step makes a new tensor: the array is not yet divided by 9.",
+            five_ninths_whole,
+            "5 // 9 is 0, since `//` gives whole numbers: write 5 / 9.",
+            factor_on_32,
+            "`t -= 32 * 5 / 9` works out 32 * 5 / 9 first. Subtract 32, and multiply in a step of its own.",
+            fractions_cut_off,
+            "`//` cuts off the fractions: divide with `/`.",
+            converted_twice,
+            "The numbers were converted twice. The array and the tensor are one memory: a change of either is a "
+            "change of both.",
+            to_fahrenheit,
+            "That takes the numbers to be Celsius, and turns them into Fahrenheit.",
+            no_32,
+            "The factor 5 / 9 is there. Subtracting 32 comes before it.",
+            plus_32,
+            "32 is added here. It should be subtracted.",
+            only_less_32,
+            "32 is subtracted. The factor 5 / 9 is missing.",
+            changed_then_copied,
+            "The array is right. But you return a copy (engine.tensor makes one, and so does clone): what is "
+            "written into it does not reach the array.",
+            lambda array: engine.from_numpy(array),
+            "Nothing has happened to the numbers yet. Did you mean `t -= 32`, or a name with an underscore?",
         ),
         hints=(
             "Which of the two ways from NumPy shares memory, `engine.tensor` or `engine.from_numpy`?",

@@ -9,6 +9,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import mistakes
 from course.judging.sources import loops
 
 
@@ -333,16 +334,13 @@ EXERCISES = (
         key="02.1",
         points=1,
         answer=((3, 4), (2, 3), "error", (5, 3, 4), (4, 4)),
-        wrong=(
-            (
-                ("error", "error", (2, 3), "error", (4, 1)),
-                "You align the shapes at the left. They are aligned at the right: the last dimensions meet.",
-            ),
-            ((12, 6, "error", 60, 16), "Those count the elements. A shape is a tuple, with a size for each dimension."),
-            (
-                ("error", (2, 3), "error", "error", "error"),
-                "A 1 meets every size, and so does a dimension that is missing: they are stretched.",
-            ),
+        wrong=mistakes(
+            ("error", "error", (2, 3), "error", (4, 1)),
+            "You align the shapes at the left. They are aligned at the right: the last dimensions meet.",
+            (12, 6, "error", 60, 16),
+            "Those count the elements. A shape is a tuple, with a size for each dimension.",
+            ("error", (2, 3), "error", "error", "error"),
+            "A 1 meets every size, and so does a dimension that is missing: they are stretched.",
         ),
         entries={
             1: (
@@ -401,95 +399,51 @@ EXERCISES = (
         answer=Recipe,
         trial=tiny_trial,
         hidden=tiny_more,
-        wrong=(
-            (
-                with_methods(place=lambda t, *index: Written.place(t, *index) - t.offset),
-                "place counts from 0. A tensor begins at its offset: add that to the sum.",
+        wrong=mistakes(
+            with_methods(place=lambda t, *index: Written.place(t, *index) - t.offset),
+            "place counts from 0. A tensor begins at its offset: add that to the sum.",
+            with_methods(place=lambda t, *index: t.offset + sum(i * n for i, n in zip(index, t.shape, strict=True))),
+            "place multiplies by the sizes. It is the strides that say how far the next number is.",
+            with_methods(place=lambda t, *index: t.memory[Written.place(t, *index)]),
+            "place looks the number up. What is asked for is the place where it stands.",
+            with_methods(place=lambda t, *index: t.offset + sum(index)),
+            "place adds up the index alone. Each of its numbers has to be multiplied by a stride first.",
+            with_methods(place=lambda t, *index: t.offset + sum(i + n for i, n in zip(index, t.stride, strict=True))),
+            "place adds index and stride. An index says how many strides to go: multiply.",
+            with_methods(place=lambda t, *index: t.offset * sum(i * n for i, n in zip(index, t.stride, strict=True))),
+            "place multiplies by the offset. That is where the tensor begins: add it, once.",
+            with_methods(place=lambda t, *index: t.offset + index[0] * t.stride[0]),
+            "place looks at the first number of the index alone. Does it return inside a loop?",
+            with_methods(place=lambda t, *index: t.offset + index[-1] * t.stride[-1]),
+            "place looks at the last number of the index alone. Does each round of a loop begin anew?",
+            with_methods(place=only_on_the_way),
+            "place takes the stride of the last dimension for 1. That is so in the order of reading alone: look "
+            "it up, as for the others.",
+            with_methods(
+                place=lambda t, *index: t.offset + sum(i * n for i, n in zip(index, t.stride[::-1], strict=True))
             ),
-            (
-                with_methods(
-                    place=lambda t, *index: t.offset + sum(i * n for i, n in zip(index, t.shape, strict=True))
-                ),
-                "place multiplies by the sizes. It is the strides that say how far the next number is.",
+            "place has the strides from the back: the first number of the index goes with the first stride.",
+            with_methods(T=property(first_two)),
+            "T exchanges the first two dimensions. With three of them, the last comes first, and the first last.",
+            with_methods(T=property(lambda t: type(t)(t.memory, t.shape[::-1], t.stride, t.offset))),
+            "T reverses the shape, and leaves the strides as they were: each dimension must take its stride along.",
+            with_methods(T=property(lambda t: type(t)(t.memory, t.shape, t.stride[::-1], t.offset))),
+            "T reverses the strides, and leaves the shape as it was: each dimension must take its stride along.",
+            with_methods(permute=permuted_back),
+            "permute goes the other way round. The first number in permute(2, 0, 1) names the old dimension that "
+            "comes first.",
+            with_methods(
+                permute=lambda t, *dims: type(t)(t.memory, tuple(t.shape[d] for d in dims), t.stride, t.offset)
             ),
-            (
-                with_methods(place=lambda t, *index: t.memory[Written.place(t, *index)]),
-                "place looks the number up. What is asked for is the place where it stands.",
-            ),
-            (
-                with_methods(place=lambda t, *index: t.offset + sum(index)),
-                "place adds up the index alone. Each of its numbers has to be multiplied by a stride first.",
-            ),
-            (
-                with_methods(
-                    place=lambda t, *index: t.offset + sum(i + n for i, n in zip(index, t.stride, strict=True))
-                ),
-                "place adds index and stride. An index says how many strides to go: multiply.",
-            ),
-            (
-                with_methods(
-                    place=lambda t, *index: t.offset * sum(i * n for i, n in zip(index, t.stride, strict=True))
-                ),
-                "place multiplies by the offset. That is where the tensor begins: add it, once.",
-            ),
-            (
-                with_methods(place=lambda t, *index: t.offset + index[0] * t.stride[0]),
-                "place looks at the first number of the index alone. Does it return inside a loop?",
-            ),
-            (
-                with_methods(place=lambda t, *index: t.offset + index[-1] * t.stride[-1]),
-                "place looks at the last number of the index alone. Does each round of a loop begin anew?",
-            ),
-            (
-                with_methods(place=only_on_the_way),
-                "place takes the stride of the last dimension for 1. That is so in the order of reading alone: look "
-                "it up, as for the others.",
-            ),
-            (
-                with_methods(
-                    place=lambda t, *index: t.offset + sum(i * n for i, n in zip(index, t.stride[::-1], strict=True))
-                ),
-                "place has the strides from the back: the first number of the index goes with the first stride.",
-            ),
-            (
-                with_methods(T=property(first_two)),
-                "T exchanges the first two dimensions. With three of them, the last comes first, and the first last.",
-            ),
-            (
-                with_methods(T=property(lambda t: type(t)(t.memory, t.shape[::-1], t.stride, t.offset))),
-                "T reverses the shape, and leaves the strides as they were: each dimension must take its stride along.",
-            ),
-            (
-                with_methods(T=property(lambda t: type(t)(t.memory, t.shape, t.stride[::-1], t.offset))),
-                "T reverses the strides, and leaves the shape as it was: each dimension must take its stride along.",
-            ),
-            (
-                with_methods(permute=permuted_back),
-                "permute goes the other way round. The first number in permute(2, 0, 1) names the old dimension that "
-                "comes first.",
-            ),
-            (
-                with_methods(
-                    permute=lambda t, *dims: type(t)(t.memory, tuple(t.shape[d] for d in dims), t.stride, t.offset)
-                ),
-                "permute reorders the shape alone: each dimension must take its stride along.",
-            ),
-            (
-                with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, t.stride, t.offset)),
-                "expand keeps the strides: the next index leads on to other numbers, and not to the same one again.",
-            ),
-            (
-                with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, (0,) * len(shape), t.offset)),
-                "expand has a stride of 0 everywhere. What is not stretched keeps its stride.",
-            ),
-            (
-                with_methods(expand=expanded(lambda old, new, step: 0 if old == new else step)),
-                "expand has it the wrong way round: the 0 belongs to what is stretched, and the rest keeps its stride.",
-            ),
-            (
-                with_methods(expand=expanded(lambda old, new, step: step if old == new else 1)),
-                "expand has a stride of 1 where it stretches: that leads on to the next number, not to the same again.",
-            ),
+            "permute reorders the shape alone: each dimension must take its stride along.",
+            with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, t.stride, t.offset)),
+            "expand keeps the strides: the next index leads on to other numbers, and not to the same one again.",
+            with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, (0,) * len(shape), t.offset)),
+            "expand has a stride of 0 everywhere. What is not stretched keeps its stride.",
+            with_methods(expand=expanded(lambda old, new, step: 0 if old == new else step)),
+            "expand has it the wrong way round: the 0 belongs to what is stretched, and the rest keeps its stride.",
+            with_methods(expand=expanded(lambda old, new, step: step if old == new else 1)),
+            "expand has a stride of 1 where it stretches: that leads on to the next number, not to the same again.",
         ),
         properties=(
             Property(
@@ -568,58 +522,39 @@ EXERCISES = (
         answer=joined,
         trial=rows_trial,
         hidden=rows_more,
-        wrong=(
-            (
-                lambda t: t.view(len(t), -1),
-                "view promises not to copy, and after permute the numbers of a row do not follow each other in memory. "
-                "(A clone is no help: it keeps the order in memory.)",
-            ),
-            (
-                by_memory,
-                "as_strided goes by the order in memory, and after permute that is not the order of reading. No "
-                "strides describe such rows: the numbers must be copied.",
-            ),
-            (lambda t: t.flatten(), "All photographs in one row. Each should have its own."),
-            (
-                lambda t: t.mean(dim=1).reshape(len(t), -1),
-                "That takes the mean over the colours. All numbers of a photograph belong in its row.",
-            ),
-            (
-                lambda t: t[:, 0].reshape(len(t), -1),
-                "Those are the numbers of the first colour alone. All numbers of a photograph belong in its row.",
-            ),
-            (
-                lambda t: t.reshape(-1, len(t)),
-                "Here the photographs are the columns, and cut up: the -1 belongs at the end.",
-            ),
-            (
-                lambda t: t.reshape(t.shape[1], -1),
-                "A row for each colour, across the photographs. The rows should be the photographs.",
-            ),
-            (
-                lambda t: t.permute(0, 2, 3, 1).reshape(len(t), -1),
-                "No error any more, but the order has changed: now the colours of a point stand side by side. In a "
-                "batch with the colours first, all of one colour comes before all of the next.",
-            ),
-            (
-                lambda t: t.permute(3, 2, 1, 0).reshape(len(t), -1),
-                "T reverses all four dimensions, so that the photographs come last: their numbers are mixed.",
-            ),
-            (
-                lambda t: t.permute(0, 2, 3, 1).view(len(t), -1),
-                "That undoes the permute of the one batch, and spoils those that were in order. Leave the order as it "
-                "is, and let the numbers be copied where they must.",
-            ),
-            (
-                lambda t: t.reshape(-1, len(t)).T,
-                "The shape is right. But reshape has cut the photographs up, and the columns do not put them together.",
-            ),
-            (
-                lambda t: t.reshape(len(t), -1).squeeze(),
-                "squeeze takes out every dimension of size 1: a batch of a single photograph is no table any more.",
-            ),
-            (lambda t: t.reshape(1, -1), "All photographs in a single row. Each should have a row of its own."),
-            (lambda t: t.reshape(len(t), t.shape[1], -1), "There is one dimension too many: a table is asked for."),
+        wrong=mistakes(
+            lambda t: t.view(len(t), -1),
+            "view promises not to copy, and after permute the numbers of a row do not follow each other in memory. "
+            "(A clone is no help: it keeps the order in memory.)",
+            by_memory,
+            "as_strided goes by the order in memory, and after permute that is not the order of reading. No "
+            "strides describe such rows: the numbers must be copied.",
+            lambda t: t.flatten(),
+            "All photographs in one row. Each should have its own.",
+            lambda t: t.mean(dim=1).reshape(len(t), -1),
+            "That takes the mean over the colours. All numbers of a photograph belong in its row.",
+            lambda t: t[:, 0].reshape(len(t), -1),
+            "Those are the numbers of the first colour alone. All numbers of a photograph belong in its row.",
+            lambda t: t.reshape(-1, len(t)),
+            "Here the photographs are the columns, and cut up: the -1 belongs at the end.",
+            lambda t: t.reshape(t.shape[1], -1),
+            "A row for each colour, across the photographs. The rows should be the photographs.",
+            lambda t: t.permute(0, 2, 3, 1).reshape(len(t), -1),
+            "No error any more, but the order has changed: now the colours of a point stand side by side. In a "
+            "batch with the colours first, all of one colour comes before all of the next.",
+            lambda t: t.permute(3, 2, 1, 0).reshape(len(t), -1),
+            "T reverses all four dimensions, so that the photographs come last: their numbers are mixed.",
+            lambda t: t.permute(0, 2, 3, 1).view(len(t), -1),
+            "That undoes the permute of the one batch, and spoils those that were in order. Leave the order as it "
+            "is, and let the numbers be copied where they must.",
+            lambda t: t.reshape(-1, len(t)).T,
+            "The shape is right. But reshape has cut the photographs up, and the columns do not put them together.",
+            lambda t: t.reshape(len(t), -1).squeeze(),
+            "squeeze takes out every dimension of size 1: a batch of a single photograph is no table any more.",
+            lambda t: t.reshape(1, -1),
+            "All photographs in a single row. Each should have a row of its own.",
+            lambda t: t.reshape(len(t), t.shape[1], -1),
+            "There is one dimension too many: a table is asked for.",
         ),
         properties=(
             Property(
@@ -646,48 +581,45 @@ EXERCISES = (
         answer=shared,
         trial=shares_trial,
         hidden=shares_more,
-        wrong=(
-            (
-                lambda t: t / t.sum(dim=1),
-                "The sums stand in a row, and meet the columns: for a square table, that goes unnoticed.",
-            ),
-            (lambda t: t / t.sum(dim=0), "dim=0 takes the rows away: these are shares of the sum of each column."),
-            (lambda t: t / t.sum(dim=0, keepdim=True).T, "Those are the sums of the columns, set up as a column."),
-            (
-                lambda t: 100 * t / t.sum(dim=1, keepdim=True),
-                "Those are shares in per cent: here the whole is 1, and not 100.",
-            ),
-            (lambda t: engine.softmax(t, dim=1), "softmax takes the exponential of each number first. Just divide."),
-            (
-                lambda t: t // t.sum(dim=1, keepdim=True),
-                "`//` cuts off the fraction, and a share is a fraction: divide with `/`.",
-            ),
-            (lambda t: t * t.sum(dim=1, keepdim=True), "You multiply by the sum. A share is divided by it."),
-            (lambda t: t.sum(dim=1, keepdim=True) / t, "Upside down: divide the number by the sum."),
-            (lambda t: t.sum(dim=1, keepdim=True), "Those are the sums. What remains is to divide by them."),
-            (lambda t: t - t.sum(dim=1, keepdim=True), "You subtract the sum. A share is divided by it, with `/`."),
-            (
-                lambda t: t,
-                "The table comes back as it was. (In a loop over the rows, `row = ...` names something new, and writes "
-                "nothing into the table.)",
-            ),
-            (lambda t: t / t.shape[1], "You divide by how many numbers a row has, and not by their sum."),
-            (
-                lambda t: t / t.abs().sum(dim=1, keepdim=True),
-                "The sum is taken without the signs. Then a row with a negative number does not sum to 1.",
-            ),
-            (
-                lambda t: t.T / t.sum(dim=0),
-                "The table is transposed, and divided by the sums of the columns that it had before: they do "
-                "not belong together.",
-            ),
-            (lambda t: t / t[0].sum(), "Every row is divided by the sum of row 0. Each row has its own."),
-            (lambda t: t / t.sum(), "That is the sum of the whole table. Each row has its own."),
-            (lambda t: t / t.mean(dim=1, keepdim=True), "You divide by the mean of the row, and not by its sum."),
-            (
-                lambda t: t / t.max(dim=1, keepdim=True).values,
-                "You divide by the largest of the row, and not by its sum.",
-            ),
+        wrong=mistakes(
+            lambda t: t / t.sum(dim=1),
+            "The sums stand in a row, and meet the columns: for a square table, that goes unnoticed.",
+            lambda t: t / t.sum(dim=0),
+            "dim=0 takes the rows away: these are shares of the sum of each column.",
+            lambda t: t / t.sum(dim=0, keepdim=True).T,
+            "Those are the sums of the columns, set up as a column.",
+            lambda t: 100 * t / t.sum(dim=1, keepdim=True),
+            "Those are shares in per cent: here the whole is 1, and not 100.",
+            lambda t: engine.softmax(t, dim=1),
+            "softmax takes the exponential of each number first. Just divide.",
+            lambda t: t // t.sum(dim=1, keepdim=True),
+            "`//` cuts off the fraction, and a share is a fraction: divide with `/`.",
+            lambda t: t * t.sum(dim=1, keepdim=True),
+            "You multiply by the sum. A share is divided by it.",
+            lambda t: t.sum(dim=1, keepdim=True) / t,
+            "Upside down: divide the number by the sum.",
+            lambda t: t.sum(dim=1, keepdim=True),
+            "Those are the sums. What remains is to divide by them.",
+            lambda t: t - t.sum(dim=1, keepdim=True),
+            "You subtract the sum. A share is divided by it, with `/`.",
+            lambda t: t,
+            "The table comes back as it was. (In a loop over the rows, `row = ...` names something new, and writes "
+            "nothing into the table.)",
+            lambda t: t / t.shape[1],
+            "You divide by how many numbers a row has, and not by their sum.",
+            lambda t: t / t.abs().sum(dim=1, keepdim=True),
+            "The sum is taken without the signs. Then a row with a negative number does not sum to 1.",
+            lambda t: t.T / t.sum(dim=0),
+            "The table is transposed, and divided by the sums of the columns that it had before: they do "
+            "not belong together.",
+            lambda t: t / t[0].sum(),
+            "Every row is divided by the sum of row 0. Each row has its own.",
+            lambda t: t / t.sum(),
+            "That is the sum of the whole table. Each row has its own.",
+            lambda t: t / t.mean(dim=1, keepdim=True),
+            "You divide by the mean of the row, and not by its sum.",
+            lambda t: t / t.max(dim=1, keepdim=True).values,
+            "You divide by the largest of the row, and not by its sum.",
         ),
         understood="A sum that keeps its dimension, with size 1, meets the numbers that it was made of.",
         hints=(
@@ -702,81 +634,60 @@ EXERCISES = (
         answer=distance_by_distance,
         trial=distances_trial,
         hidden=distances_more,
-        wrong=(
-            (
-                lambda p, q: ((p - q[:, None]) ** 2).sum(dim=2).sqrt(),
-                "Transposed: [i, j] belongs to point i of p and point j of q.",
-            ),
-            (
-                lambda p, q: spread(p, q).sum(dim=2),
-                "Those are the squares of the distances: the square root is missing.",
-            ),
-            (
-                lambda p, q: spread(p, q).mean(dim=2).sqrt(),
-                "You took the mean of the two squares. Their sum is asked for.",
-            ),
-            (
-                lambda p, q: spread(p, q).sum(dim=1).sqrt(),
-                "You summed over the points of q. Which dimension holds the two differences?",
-            ),
-            (
-                lambda p, q: spread(p, q).sqrt().sum(dim=2),
-                "You add up how far it is across and up, as if you walked along the streets. First the sum of the "
-                "squares, and then the square root of it.",
-            ),
-            (
-                lambda p, q: ((p - q) ** 2).sum(dim=1).sqrt(),
-                "Here the points of p meet those of q one by one. Each has to meet *each*: where one of the two has "
-                "its points, the other needs a dimension of size 1.",
-            ),
-            (
-                lambda p, q: spread(p, q).sum(dim=0).sqrt(),
-                "You summed over the points of p. Which dimension holds the two differences?",
-            ),
-            (lambda p, q: spread(p, q).sum().sqrt(), "You summed over everything. Sum over the two differences alone."),
-            (lambda p, q: spread(p, q), "Those are the squares, across and up. Add the two, and take the square root."),
-            (
-                lambda p, q: (p[:, None] - q).sum(dim=2).abs(),
-                "Differences across and up cancel if they are added as they are. Square them first.",
-            ),
-            (lambda p, q: ((p[:, None] - q) * 2).sum(dim=2).sqrt(), "`* 2` doubles a difference. A square is `** 2`."),
-            (
-                lambda p, q: spread(p, q).sum(dim=2) ** 1 / 2,
-                "That is half of the sum of the squares, and not its square root. In `** 1 / 2` the `**` comes first, "
-                "and then the halving. Write `** 0.5`, or `sqrt`.",
-            ),
-            (
-                lambda p, q: ((p[:, None] + q) ** 2).sum(dim=2).sqrt(),
-                "You add the points. A distance begins with a difference.",
-            ),
-            (
-                lambda p, q: (p[:, None, 0] - q[:, 0]).abs(),
-                "Those are the differences of the first numbers, across. The second ones, up, count as well.",
-            ),
-            (
-                lambda p, q: spread(p, q).sqrt().max(dim=2).values,
-                "Those are the larger ones of the two differences, across and up. Both count.",
-            ),
-            (
-                lambda p, q: ((p**2).sum(dim=1).sqrt()[:, None] - (q**2).sum(dim=1).sqrt()).abs(),
-                "You compare how far the points are from (0, 0). Two points as far from there can lie apart.",
-            ),
-            (
-                lambda p, q: (p[:, None] - q).sum(dim=2).sqrt(),
-                "The differences are added as they are. Square them first: a sum below 0 has no square root.",
-            ),
+        wrong=mistakes(
+            lambda p, q: ((p - q[:, None]) ** 2).sum(dim=2).sqrt(),
+            "Transposed: [i, j] belongs to point i of p and point j of q.",
+            lambda p, q: spread(p, q).sum(dim=2),
+            "Those are the squares of the distances: the square root is missing.",
+            lambda p, q: spread(p, q).mean(dim=2).sqrt(),
+            "You took the mean of the two squares. Their sum is asked for.",
+            lambda p, q: spread(p, q).sum(dim=1).sqrt(),
+            "You summed over the points of q. Which dimension holds the two differences?",
+            lambda p, q: spread(p, q).sqrt().sum(dim=2),
+            "You add up how far it is across and up, as if you walked along the streets. First the sum of the "
+            "squares, and then the square root of it.",
+            lambda p, q: ((p - q) ** 2).sum(dim=1).sqrt(),
+            "Here the points of p meet those of q one by one. Each has to meet *each*: where one of the two has "
+            "its points, the other needs a dimension of size 1.",
+            lambda p, q: spread(p, q).sum(dim=0).sqrt(),
+            "You summed over the points of p. Which dimension holds the two differences?",
+            lambda p, q: spread(p, q).sum().sqrt(),
+            "You summed over everything. Sum over the two differences alone.",
+            lambda p, q: spread(p, q),
+            "Those are the squares, across and up. Add the two, and take the square root.",
+            lambda p, q: (p[:, None] - q).sum(dim=2).abs(),
+            "Differences across and up cancel if they are added as they are. Square them first.",
+            lambda p, q: ((p[:, None] - q) * 2).sum(dim=2).sqrt(),
+            "`* 2` doubles a difference. A square is `** 2`.",
+            lambda p, q: spread(p, q).sum(dim=2) ** 1 / 2,
+            "That is half of the sum of the squares, and not its square root. In `** 1 / 2` the `**` comes first, "
+            "and then the halving. Write `** 0.5`, or `sqrt`.",
+            lambda p, q: ((p[:, None] + q) ** 2).sum(dim=2).sqrt(),
+            "You add the points. A distance begins with a difference.",
+            lambda p, q: (p[:, None, 0] - q[:, 0]).abs(),
+            "Those are the differences of the first numbers, across. The second ones, up, count as well.",
+            lambda p, q: spread(p, q).sqrt().max(dim=2).values,
+            "Those are the larger ones of the two differences, across and up. Both count.",
+            lambda p, q: ((p**2).sum(dim=1).sqrt()[:, None] - (q**2).sum(dim=1).sqrt()).abs(),
+            "You compare how far the points are from (0, 0). Two points as far from there can lie apart.",
+            lambda p, q: (p[:, None] - q).sum(dim=2).sqrt(),
+            "The differences are added as they are. Square them first: a sum below 0 has no square root.",
             *(
-                (
+                part
+                for times, says in ((1, "The 2 is missing."), (0, "What stands in the middle is missing."))
+                for part in (
                     lambda p, q, times=times: (
                         (p**2).sum(dim=1)[:, None] + (q**2).sum(dim=1) - times * (p @ q.T)
                     ).sqrt(),
                     f"(a - b)**2 is a**2 - 2 * a * b + b**2. {says}",
                 )
-                for times, says in ((1, "The 2 is missing."), (0, "What stands in the middle is missing."))
             ),
-            (lambda p, q: spread(p, q).sqrt(), "Those are the differences, without a sign. Square, add up, root."),
-            (lambda p, q: (p @ q.T).sqrt(), "That multiplies the points, and takes the root. Begin with a difference."),
-            (lambda p, q: p @ q.T, "That multiplies the points. A distance begins with a difference."),
+            lambda p, q: spread(p, q).sqrt(),
+            "Those are the differences, without a sign. Square, add up, root.",
+            lambda p, q: (p @ q.T).sqrt(),
+            "That multiplies the points, and takes the root. Begin with a difference.",
+            lambda p, q: p @ q.T,
+            "That multiplies the points. A distance begins with a difference.",
         ),
         properties=(
             Property(
@@ -804,80 +715,50 @@ EXERCISES = (
         answer=cut,
         trial=tiles_trial,
         hidden=tiles_more,
-        wrong=(
-            (
-                lambda t, n: t.reshape(t.shape[0] // n, t.shape[1] // n, n, n),
-                "The shape is right. But reshape keeps the order of reading: these are pieces of lines, end to end.",
-            ),
-            (
-                lambda t, n: split(t, n).permute(0, 2, 1, 3).clone(),
-                "The tiles are right, and a copy: what is written into them does not show in the picture.",
-            ),
-            (
-                lambda t, n: split(t, n).permute(0, 2, 3, 1),
-                "Every tile is transposed: its lines and points have changed places.",
-            ),
-            (
-                lambda t, n: split(t, n).permute(2, 1, 0, 3),
-                "The order asked for is: which row of tiles, which tile in it, which line in that, which point on it. "
-                "You have exchanged the first and the third of the four there were.",
-            ),
-            (
-                lambda t, n: split(t, n).permute(0, 3, 2, 1),
-                "You have exchanged the line in a tile and the point on it. The line and the tile change places.",
-            ),
-            (
-                lambda t, n: split(t, n).permute(2, 0, 1, 3),
-                "The tiles are right, but [i, j] gives the one in row j and column i.",
-            ),
-            (
-                lambda t, n: t.view(n, t.shape[0] // n, n, t.shape[1] // n).permute(1, 3, 0, 2),
-                "Your tiles are made of lines that lie apart. Reading down, which changes more slowly: the row of "
-                "tiles, or the line in a tile? It comes first.",
-            ),
-            (squares_alone, "The number of lines is used for the points too. A picture need not be a square."),
-            (
-                lambda t, n: t.view(t.shape[1] // n, n, t.shape[0] // n, n).permute(0, 2, 1, 3),
-                "Lines and points are exchanged: the lines come first, and there are picture.shape[0] of them.",
-            ),
-            (lambda t, n: split(t, 2).permute(0, 2, 1, 3), "A tile of 2 times 2 is not the only one: use `size`."),
-            (
-                lambda t, n: t.view(t.shape[0] // n, t.shape[1] // n, n, n).transpose(1, 2),
-                "view keeps the order of reading: cut in that order, a line holds pieces of all the tiles beside each "
-                "other.",
-            ),
-            (
-                lambda t, n: split(t, n).permute(0, 2, 1, 3).reshape(-1, n, n),
-                "The tiles are right, all in one row. Row and column of the tiles are two dimensions.",
-            ),
-            (
-                lambda t, n: split(t, n).permute(1, 3, 0, 2),
-                "The line and the point in a tile come first here. [i, j] should say which tile it is.",
-            ),
-            (
-                lambda t, n: split(t, n).transpose(2, 3),
-                "You have exchanged the tile and the point on its line. It is the line that changes places, with the "
-                "tile.",
-            ),
-            (
-                lambda t, n: split(t, n).transpose(0, 1),
-                "You have exchanged the first two: row of tiles, and line in it. The tile should come second.",
-            ),
-            (
-                lambda t, n: t.reshape(-1, n, n),
-                "reshape keeps the order of reading, so these are pieces of lines. And row and column of the tiles "
-                "are two dimensions.",
-            ),
-            (
-                lambda t, n: t.T.reshape(t.shape[0] // n, t.shape[1] // n, n, n),
-                "`.T` turns the whole picture, and reshape then goes by the order of reading. Make four questions of "
-                "the two first, and only then change their order.",
-            ),
-            (
-                lambda t, n: t.unfold(0, n, 1).unfold(1, n, 1),
-                "Those windows overlap: each begins one place after the last. A tile begins where the last one ends.",
-            ),
-            (split, "You have the four questions, in the order of reading. Now put them in the order asked for."),
+        wrong=mistakes(
+            lambda t, n: t.reshape(t.shape[0] // n, t.shape[1] // n, n, n),
+            "The shape is right. But reshape keeps the order of reading: these are pieces of lines, end to end.",
+            lambda t, n: split(t, n).permute(0, 2, 1, 3).clone(),
+            "The tiles are right, and a copy: what is written into them does not show in the picture.",
+            lambda t, n: split(t, n).permute(0, 2, 3, 1),
+            "Every tile is transposed: its lines and points have changed places.",
+            lambda t, n: split(t, n).permute(2, 1, 0, 3),
+            "The order asked for is: which row of tiles, which tile in it, which line in that, which point on it. "
+            "You have exchanged the first and the third of the four there were.",
+            lambda t, n: split(t, n).permute(0, 3, 2, 1),
+            "You have exchanged the line in a tile and the point on it. The line and the tile change places.",
+            lambda t, n: split(t, n).permute(2, 0, 1, 3),
+            "The tiles are right, but [i, j] gives the one in row j and column i.",
+            lambda t, n: t.view(n, t.shape[0] // n, n, t.shape[1] // n).permute(1, 3, 0, 2),
+            "Your tiles are made of lines that lie apart. Reading down, which changes more slowly: the row of "
+            "tiles, or the line in a tile? It comes first.",
+            squares_alone,
+            "The number of lines is used for the points too. A picture need not be a square.",
+            lambda t, n: t.view(t.shape[1] // n, n, t.shape[0] // n, n).permute(0, 2, 1, 3),
+            "Lines and points are exchanged: the lines come first, and there are picture.shape[0] of them.",
+            lambda t, n: split(t, 2).permute(0, 2, 1, 3),
+            "A tile of 2 times 2 is not the only one: use `size`.",
+            lambda t, n: t.view(t.shape[0] // n, t.shape[1] // n, n, n).transpose(1, 2),
+            "view keeps the order of reading: cut in that order, a line holds pieces of all the tiles beside each "
+            "other.",
+            lambda t, n: split(t, n).permute(0, 2, 1, 3).reshape(-1, n, n),
+            "The tiles are right, all in one row. Row and column of the tiles are two dimensions.",
+            lambda t, n: split(t, n).permute(1, 3, 0, 2),
+            "The line and the point in a tile come first here. [i, j] should say which tile it is.",
+            lambda t, n: split(t, n).transpose(2, 3),
+            "You have exchanged the tile and the point on its line. It is the line that changes places, with the tile.",
+            lambda t, n: split(t, n).transpose(0, 1),
+            "You have exchanged the first two: row of tiles, and line in it. The tile should come second.",
+            lambda t, n: t.reshape(-1, n, n),
+            "reshape keeps the order of reading, so these are pieces of lines. And row and column of the tiles "
+            "are two dimensions.",
+            lambda t, n: t.T.reshape(t.shape[0] // n, t.shape[1] // n, n, n),
+            "`.T` turns the whole picture, and reshape then goes by the order of reading. Make four questions of "
+            "the two first, and only then change their order.",
+            lambda t, n: t.unfold(0, n, 1).unfold(1, n, 1),
+            "Those windows overlap: each begins one place after the last. A tile begins where the last one ends.",
+            split,
+            "You have the four questions, in the order of reading. Now put them in the order asked for.",
         ),
         properties=(
             Property(

@@ -6,6 +6,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import mistakes
 from course.judging.sources import calls, calls_itself, loops
 
 # 3.1
@@ -59,10 +60,6 @@ def set_where(chosen, value, make=lambda pixels, by: pixels + by):
 
 def in_wide(pixels, by):
     return pixels.to(engine.int64) + by
-
-
-def unless_too_bright(pixels, by):
-    return pixels.clone() if pixels.max().item() + by > 255 else pixels + by
 
 
 def brighten_in_place(pixels, by):
@@ -240,16 +237,12 @@ EXERCISES = (
         key="03.1",
         points=1,
         answer=("float32", "float16", "float32", "float32", "float16", "float32"),
-        wrong=(
-            (
-                ("float32", "float32", "float32", "float32", "float32", "float32"),
-                "Not all of them. The higher kind wins as it is: float16 stays float16 beside a whole number and beside"
-                " a plain number.",
-            ),
-            (
-                ("float32", "float16", "float16", "float16", "float16", "float32"),
-                "Where two types with a point meet, the result must hold the numbers of both. float16 cannot.",
-            ),
+        wrong=mistakes(
+            ("float32", "float32", "float32", "float32", "float32", "float32"),
+            "Not all of them. The higher kind wins as it is: float16 stays float16 beside a whole number and beside"
+            " a plain number.",
+            ("float32", "float16", "float16", "float16", "float16", "float32"),
+            "Where two types with a point meet, the result must hold the numbers of both. float16 cannot.",
         ),
         entries={
             1: (
@@ -312,78 +305,46 @@ EXERCISES = (
         answer=brighten,
         trial=brighten_trial,
         hidden=brighten_more,
-        wrong=(
-            (
-                lambda pixels, by: (pixels + by).clamp(max=255),
-                "What is above 255 has started again from 0: uint8 itself never holds more than 255. Limit the sum "
-                "while"
-                " it is still in a type with more room, and only then go back to uint8.",
-            ),
-            (
-                lambda pixels, by: (pixels.to(engine.int64) + by).clamp(max=255),
-                "The numbers are right. But the result must be uint8 again.",
-            ),
-            (
-                lambda pixels, by: (pixels.float() + by).clamp(max=255),
-                "The numbers are right, but they have a point now. The result must be uint8 again.",
-            ),
-            (
-                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=256)),
-                "What is too bright has become 0, which is black. It should be 255. (256 does not fit into uint8, and "
-                "becomes 0, too.)",
-            ),
-            (
-                set_where(lambda result: result > 256, 255, in_wide),
-                "One number slips through: 256 is above 255 too, and becomes 0 in uint8.",
-            ),
-            (
-                set_where(lambda result: result >= 255, 0, in_wide),
-                "You set what is too bright to 0, and that is black. White is 255.",
-            ),
-            (
-                set_where(lambda result: result >= 255, 0),
-                "You add in uint8, where what is above 255 starts again from 0, and then set white to 0, which"
-                " is black.",
-            ),
-            (set_where(lambda result: result > 255, 254, in_wide), "White is 255, not 254."),
-            (
-                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=254)),
-                "White is 255, not 254: the largest number still fits into uint8.",
-            ),
-            (
-                lambda pixels, by: (pixels.to(engine.int8) + by).clamp(max=255).to(engine.uint8),
-                "int8 ends at 127, so 255 has no place in it. Take a type with more room than uint8, such as int64.",
-            ),
-            (
-                unless_too_bright,
-                "Where one pixel would be too bright, you leave the whole picture as it was. Each pixel is brightened "
-                "on"
-                " its own.",
-            ),
-            (
-                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(min=255)),
-                "What was below 255 has become 255, and what was above it was left alone. It is the other way round.",
-            ),
-            (
-                lambda pixels, by: wide(pixels, by, lambda sums: engine.where(sums > 255, sums - by, sums)),
-                "A pixel that would be too bright stays as it was. It becomes white: 255.",
-            ),
-            (
-                lambda pixels, by: engine.full_like(pixels, 255),
-                "The whole picture is white. Only what would be above 255 becomes 255.",
-            ),
-            (
-                lambda pixels, by: wide(pixels, by, lambda sums: sums * 255 // sums.max()),
-                "You made the whole picture darker, so that the brightest spot fits. Only what is above 255 changes.",
-            ),
-            (
-                lambda pixels, by: pixels + min(by, 255 - pixels.max().item()),
-                "You brighten the whole picture by less, so that the brightest spot fits. Each pixel is on its own.",
-            ),
-            (
-                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=by)),
-                "The limit is white, which is 255, and not `by`.",
-            ),
+        wrong=mistakes(
+            lambda pixels, by: (pixels + by).clamp(max=255),
+            "What is above 255 has started again from 0: uint8 itself never holds more than 255. Limit the sum "
+            "while"
+            " it is still in a type with more room, and only then go back to uint8.",
+            lambda pixels, by: (pixels.to(engine.int64) + by).clamp(max=255),
+            "The numbers are right. But the result must be uint8 again.",
+            lambda pixels, by: (pixels.float() + by).clamp(max=255),
+            "The numbers are right, but they have a point now. The result must be uint8 again.",
+            lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=256)),
+            "What is too bright has become 0, which is black. It should be 255. (256 does not fit into uint8, and "
+            "becomes 0, too.)",
+            set_where(lambda result: result > 256, 255, in_wide),
+            "One number slips through: 256 is above 255 too, and becomes 0 in uint8.",
+            set_where(lambda result: result >= 255, 0, in_wide),
+            "You set what is too bright to 0, and that is black. White is 255.",
+            set_where(lambda result: result >= 255, 0),
+            "You add in uint8, where what is above 255 starts again from 0, and then set white to 0, which is black.",
+            set_where(lambda result: result > 255, 254, in_wide),
+            "White is 255, not 254.",
+            lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=254)),
+            "White is 255, not 254: the largest number still fits into uint8.",
+            lambda pixels, by: (pixels.to(engine.int8) + by).clamp(max=255).to(engine.uint8),
+            "int8 ends at 127, so 255 has no place in it. Take a type with more room than uint8, such as int64.",
+            lambda pixels, by: pixels.clone() if pixels.max().item() + by > 255 else pixels + by,
+            "Where one pixel would be too bright, you leave the whole picture as it was. Each pixel is brightened "
+            "on"
+            " its own.",
+            lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(min=255)),
+            "What was below 255 has become 255, and what was above it was left alone. It is the other way round.",
+            lambda pixels, by: wide(pixels, by, lambda sums: engine.where(sums > 255, sums - by, sums)),
+            "A pixel that would be too bright stays as it was. It becomes white: 255.",
+            lambda pixels, by: engine.full_like(pixels, 255),
+            "The whole picture is white. Only what would be above 255 becomes 255.",
+            lambda pixels, by: wide(pixels, by, lambda sums: sums * 255 // sums.max()),
+            "You made the whole picture darker, so that the brightest spot fits. Only what is above 255 changes.",
+            lambda pixels, by: pixels + min(by, 255 - pixels.max().item()),
+            "You brighten the whole picture by less, so that the brightest spot fits. Each pixel is on its own.",
+            lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=by)),
+            "The limit is white, which is 255, and not `by`.",
         ),
         properties=(
             Property(
@@ -424,70 +385,51 @@ EXERCISES = (
         answer=average,
         trial=average_trial,
         hidden=average_more,
-        wrong=(
-            (lambda x: x.mean(), "A mean has a point, and mean() refuses types without. Change the type first."),
-            (
-                lambda x: x.sum() / x.numel(),
-                "Right for whole numbers. In float16 the sum is too large: change the type before you add up.",
-            ),
-            (
-                lambda x: (x.sum() / x.numel()).float(),
-                "In float16 the sum is too large before you change the type. Change it before you add up.",
-            ),
-            (
-                lambda x: (x if x.is_floating_point() else x.float()).mean().float(),
-                "In 16 bits the mean is rounded to two or three digits before you change the type. Change it first, "
-                "whatever the type was.",
-            ),
-            (
-                lambda x: x.mean(dtype=x.dtype).float(),
-                "`dtype=x.dtype` asks for the type that x has already, which may have no point. Ask for float32.",
-            ),
-            (lambda x: x.float().sum() / len(x), "len(x) is the number of rows alone. `numel()` counts all elements."),
-            (
-                lambda x: x.sum().float() / x.numel(),
-                "The sum comes first, in the type of x: float16 has no room for it, and 16 bits no digits. Change the "
-                "type before you add up.",
-            ),
-            (
-                lambda x: x.float().mean() if x.dtype == engine.int64 else x.mean(),
-                "int64 is not the only type without a point: truth values and uint8 have none, either. Change the type "
-                "of every x.",
-            ),
-            (lambda x: x.sum() // x.numel(), "`//` rounds down to a whole number."),
-            (lambda x: x.float().sum(), "That is the sum. Divide it by the number of elements."),
-            (lambda x: x.double().mean(), "The numbers are right, the type is not: float32 is asked for."),
-            (
-                lambda x: x.half().mean(),
-                "In float16 a sum or a number above 65504 is inf. float32 has the room, and is asked for.",
-            ),
-            (
-                lambda x: x.float().mean().item(),
-                "The number is right, but it is a Python number: a tensor is asked for.",
-            ),
-            (lambda x: x.float().median(), "That is the median, the number in the middle of them all."),
-            (
-                lambda x: x.float().sum() / (x.numel() - 1),
-                "You divide by one too few: by the number of elements, and not by one less.",
-            ),
-            (
-                lambda x: (x.float().min() + x.float().max()) / 2,
-                "That is halfway between the smallest and the largest. The mean counts all of them.",
-            ),
-            (lambda x: x.float().max(), "That is the largest of them, not their mean."),
-            (
-                lambda x: engine.tensor(sum(x.tolist()) / len(x.tolist())),
-                "Of a table, `tolist()` makes a list of lists, and `sum` cannot add these up. The tensor's own `mean`"
-                " takes any shape.",
-            ),
-            (
-                lambda x: x.float().mean(-1),
-                "mean(-1) takes the mean of each row. Leave out the -1: one number is asked for.",
-            ),
-            (
-                lambda x: x.float().mean(0),
-                "mean(0) takes the mean of each column. Leave out the 0: one number is asked for.",
-            ),
+        wrong=mistakes(
+            lambda x: x.mean(),
+            "A mean has a point, and mean() refuses types without. Change the type first.",
+            lambda x: x.sum() / x.numel(),
+            "Right for whole numbers. In float16 the sum is too large: change the type before you add up.",
+            lambda x: (x.sum() / x.numel()).float(),
+            "In float16 the sum is too large before you change the type. Change it before you add up.",
+            lambda x: (x if x.is_floating_point() else x.float()).mean().float(),
+            "In 16 bits the mean is rounded to two or three digits before you change the type. Change it first, "
+            "whatever the type was.",
+            lambda x: x.mean(dtype=x.dtype).float(),
+            "`dtype=x.dtype` asks for the type that x has already, which may have no point. Ask for float32.",
+            lambda x: x.float().sum() / len(x),
+            "len(x) is the number of rows alone. `numel()` counts all elements.",
+            lambda x: x.sum().float() / x.numel(),
+            "The sum comes first, in the type of x: float16 has no room for it, and 16 bits no digits. Change the "
+            "type before you add up.",
+            lambda x: x.float().mean() if x.dtype == engine.int64 else x.mean(),
+            "int64 is not the only type without a point: truth values and uint8 have none, either. Change the type "
+            "of every x.",
+            lambda x: x.sum() // x.numel(),
+            "`//` rounds down to a whole number.",
+            lambda x: x.float().sum(),
+            "That is the sum. Divide it by the number of elements.",
+            lambda x: x.double().mean(),
+            "The numbers are right, the type is not: float32 is asked for.",
+            lambda x: x.half().mean(),
+            "In float16 a sum or a number above 65504 is inf. float32 has the room, and is asked for.",
+            lambda x: x.float().mean().item(),
+            "The number is right, but it is a Python number: a tensor is asked for.",
+            lambda x: x.float().median(),
+            "That is the median, the number in the middle of them all.",
+            lambda x: x.float().sum() / (x.numel() - 1),
+            "You divide by one too few: by the number of elements, and not by one less.",
+            lambda x: (x.float().min() + x.float().max()) / 2,
+            "That is halfway between the smallest and the largest. The mean counts all of them.",
+            lambda x: x.float().max(),
+            "That is the largest of them, not their mean.",
+            lambda x: engine.tensor(sum(x.tolist()) / len(x.tolist())),
+            "Of a table, `tolist()` makes a list of lists, and `sum` cannot add these up. The tensor's own `mean`"
+            " takes any shape.",
+            lambda x: x.float().mean(-1),
+            "mean(-1) takes the mean of each row. Leave out the -1: one number is asked for.",
+            lambda x: x.float().mean(0),
+            "mean(0) takes the mean of each column. Leave out the 0: one number is asked for.",
         ),
         properties=(
             Property(
@@ -526,51 +468,39 @@ EXERCISES = (
         trial=epsilon_trial,
         hidden=epsilon_more,
         tolerance=1e-9,
-        wrong=(
-            (
-                lambda dtype: halved(dtype, back=lambda step: step),
-                "That is half of it: the first step that is lost, and also the gap *below* 1. The last step up"
-                " that counts is"
-                " twice as long.",
-            ),
-            (halved_once, "You halve once: `if` asks a single time. `while` goes on for as long as the answer is yes."),
-            (
-                lambda dtype: halved(dtype, back=lambda step: step * 4),
-                "You stopped one step too early: half of what you returned still counts.",
-            ),
-            (
-                lambda dtype: halved(dtype, one=lambda dtype: engine.tensor(1.0)),
-                "You computed in float32 whatever was asked for. Give the 1 *and* the step the type: `dtype=dtype`. "
-                "(Where"
-                " two tensors without dimensions meet, the wider type wins.)",
-            ),
-            (
-                lambda dtype: 2.0**-10,
-                "That is right for float16 alone. How often you halve depends on the type: let the sum decide"
-                " when to stop.",
-            ),
-            (
-                lambda dtype: -int(np.log2(epsilon(dtype))),
-                "That is how often you halved. The step you end with is asked for.",
-            ),
-            (lambda dtype: epsilon(dtype) + 1, "That is the next number after 1. You are asked for the step to it."),
-            (
-                divided_by_10,
-                "You divide by 10, and so you miss the gap itself, which is a power of two. Halve the step.",
-            ),
-            (
-                tenths_in_the_type,
-                "You divide by 10, in the type itself, and the tenths are rounded on the way. Halve the step: that is "
-                "exact.",
-            ),
-            (
-                smallest,
-                "That is the smallest number there is, the gap beside 0. Ask whether *1 plus* half of the step"
-                " is more than 1; and make sure that the 1 stays 1 (after `one = step = ...`, `step /= 2` halves "
-                "both).",
-            ),
-            (lambda dtype: 1.0, "That is the step you begin with. Halve it in a loop."),
-            (lambda dtype: engine.finfo(dtype).eps, "`finfo` knows it. Find it here by halving."),
+        wrong=mistakes(
+            lambda dtype: halved(dtype, back=lambda step: step),
+            "That is half of it: the first step that is lost, and also the gap *below* 1. The last step up"
+            " that counts is"
+            " twice as long.",
+            halved_once,
+            "You halve once: `if` asks a single time. `while` goes on for as long as the answer is yes.",
+            lambda dtype: halved(dtype, back=lambda step: step * 4),
+            "You stopped one step too early: half of what you returned still counts.",
+            lambda dtype: halved(dtype, one=lambda dtype: engine.tensor(1.0)),
+            "You computed in float32 whatever was asked for. Give the 1 *and* the step the type: `dtype=dtype`. "
+            "(Where"
+            " two tensors without dimensions meet, the wider type wins.)",
+            lambda dtype: 2.0**-10,
+            "That is right for float16 alone. How often you halve depends on the type: let the sum decide"
+            " when to stop.",
+            lambda dtype: -int(np.log2(epsilon(dtype))),
+            "That is how often you halved. The step you end with is asked for.",
+            lambda dtype: epsilon(dtype) + 1,
+            "That is the next number after 1. You are asked for the step to it.",
+            divided_by_10,
+            "You divide by 10, and so you miss the gap itself, which is a power of two. Halve the step.",
+            tenths_in_the_type,
+            "You divide by 10, in the type itself, and the tenths are rounded on the way. Halve the step: that is "
+            "exact.",
+            smallest,
+            "That is the smallest number there is, the gap beside 0. Ask whether *1 plus* half of the step"
+            " is more than 1; and make sure that the 1 stays 1 (after `one = step = ...`, `step /= 2` halves "
+            "both).",
+            lambda dtype: 1.0,
+            "That is the step you begin with. Halve it in a loop.",
+            lambda dtype: engine.finfo(dtype).eps,
+            "`finfo` knows it. Find it here by halving.",
         ),
         properties=(
             Property(
@@ -609,50 +539,34 @@ EXERCISES = (
         answer=add_at_x,
         trial=add_trial,
         hidden=add_more,
-        wrong=(
-            (lambda x, y: x + y, "Tensors in different places do not mix. Move one of them: `.to(device)`."),
-            (lambda x, y: x.to(y.device) + y, "The result is where y is. It has to be where x is: move the other one."),
-            (
-                lambda x, y: engine.tensor(x.numpy() + y.numpy()),
-                "`.numpy()` works on the cpu alone. `.to(device)` moves a tensor as it is.",
-            ),
-            (
-                lambda x, y: engine.tensor(x.cpu().numpy() + y.cpu().numpy()),
-                "Through NumPy the result ends on the cpu, even if x is not, and NumPy has rules of its own for types.",
-            ),
-            (lambda x, y: x.cpu() + y.cpu(), "The result is on the cpu, even if x is not."),
-            (
-                lambda x, y: x + y.to("sim"),
-                "That works if x is on sim, and only then. `x.device` tells you where x is.",
-            ),
-            (
-                lambda x, y: x + y.cpu(),
-                "That works if x is on the cpu, and only then. `x.device` tells you where x is.",
-            ),
-            (
-                lambda x, y: x.to("sim") + y.to("sim"),
-                "Both meet on sim, and so the result is there, even if x is on the cpu.",
-            ),
-            (
-                lambda x, y: x + y.to(x),
-                "You changed the type of y to that of x as well, and 0.5 became 0. (`.to(x)` does that too.)"
-                " Change only the place.",
-            ),
-            (
-                lambda x, y: (x.float().cpu() + y.float().cpu()).to(x.device),
-                "You changed the types too: float64 numbers lose digits. Change only the place, and leave the"
-                " types to promotion.",
-            ),
-            (
-                moved_if_refused,
-                "You move y only if the sum is refused. A tensor without dimensions on the cpu is not refused: the sum"
-                " is made where y is.",
-            ),
-            (
-                lambda x, y: x + engine.tensor(y.tolist(), device=x.device),
-                "A list of Python's numbers no longer knows their type: float64 became float32. `.to(device)` keeps "
-                "it.",
-            ),
+        wrong=mistakes(
+            lambda x, y: x + y,
+            "Tensors in different places do not mix. Move one of them: `.to(device)`.",
+            lambda x, y: x.to(y.device) + y,
+            "The result is where y is. It has to be where x is: move the other one.",
+            lambda x, y: engine.tensor(x.numpy() + y.numpy()),
+            "`.numpy()` works on the cpu alone. `.to(device)` moves a tensor as it is.",
+            lambda x, y: engine.tensor(x.cpu().numpy() + y.cpu().numpy()),
+            "Through NumPy the result ends on the cpu, even if x is not, and NumPy has rules of its own for types.",
+            lambda x, y: x.cpu() + y.cpu(),
+            "The result is on the cpu, even if x is not.",
+            lambda x, y: x + y.to("sim"),
+            "That works if x is on sim, and only then. `x.device` tells you where x is.",
+            lambda x, y: x + y.cpu(),
+            "That works if x is on the cpu, and only then. `x.device` tells you where x is.",
+            lambda x, y: x.to("sim") + y.to("sim"),
+            "Both meet on sim, and so the result is there, even if x is on the cpu.",
+            lambda x, y: x + y.to(x),
+            "You changed the type of y to that of x as well, and 0.5 became 0. (`.to(x)` does that too.)"
+            " Change only the place.",
+            lambda x, y: (x.float().cpu() + y.float().cpu()).to(x.device),
+            "You changed the types too: float64 numbers lose digits. Change only the place, and leave the"
+            " types to promotion.",
+            moved_if_refused,
+            "You move y only if the sum is refused. A tensor without dimensions on the cpu is not refused: the sum"
+            " is made where y is.",
+            lambda x, y: x + engine.tensor(y.tolist(), device=x.device),
+            "A list of Python's numbers no longer knows their type: float64 became float32. `.to(device)` keeps it.",
         ),
         understood=(
             "The result is where its inputs are, and nothing moves by itself: you choose which of the two travels."

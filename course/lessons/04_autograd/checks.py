@@ -4,7 +4,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 
 
 def square(x):
@@ -108,18 +108,6 @@ def the_output_of_a_knob(f, x):
     return result.item()
 
 
-def nudged(f, x):
-    return ((f(x + 0.001) - f(x)) / 0.001).item()
-
-
-def nudged_both_ways(f, x):
-    return ((f(x + 0.001) - f(x - 0.001)) / 0.002).item()
-
-
-def nudged_as_a_number(f, x):
-    return (f(x.item() + 0.0001) - f(x.item() - 0.0001)) / 0.0002
-
-
 def still_in_its_box(f, x):
     knob = x.detach().clone().requires_grad_()
     f(knob).backward()
@@ -137,10 +125,6 @@ def on_a_kept_clone(f, x):
     knob.retain_grad()
     f(knob).backward()
     return knob.grad.item()
-
-
-def rounded(f, x):
-    return round(exact_slope(f, x), 2)
 
 
 def nearly_right(did):
@@ -231,10 +215,6 @@ def first_step_alone(did):
     return any(off[:2]) or not any(off)
 
 
-def always_from_the_start(f, start, rate, steps):
-    return [start] + steps * walked(f, start, rate, 1)[1:]
-
-
 never_cleared = changed(walk, "x.grad = None", "")
 
 
@@ -301,18 +281,6 @@ def knob_by_knob(first):
     return fit
 
 
-def one_step_more(xs, ys, rate, steps):
-    return fitted(xs, ys, rate, steps + 1)
-
-
-def at_the_lessons_rate(xs, ys, rate, steps):
-    return fitted(xs, ys, 0.05, steps)
-
-
-def after_one_round(xs, ys, rate, steps):
-    return fitted(xs, ys, rate, min(steps, 1))
-
-
 def with_three_knobs(xs, ys, rate, steps):
     bend, tilt, height = (engine.tensor(0.0, requires_grad=True) for _ in range(3))
     for _ in range(steps):
@@ -327,10 +295,6 @@ def with_three_knobs(xs, ys, rate, steps):
 def wrong_of_two(did):
     """Count which of the two knobs are not where they should be."""
     return sum(abs(one - other) > 1e-4 for one, other in zip(did.result, did.expected, strict=True))
-
-
-def squares_summed(xs, ys, rate, steps):
-    return fitted(xs, ys, rate, steps, of=np.sum)
 
 
 def as_a_line(xs, ys, rate, steps):
@@ -354,9 +318,11 @@ EXERCISES = (
         key="04.1",
         points=1,
         answer=(12.0, 2.0),
-        wrong=(
-            ((2.0, 12.0), "The two numbers are right, in the opposite order: first the slope, then the place."),
-            ((24.0, 0.0), "You left out -12 * x. It has a slope too: -12, wherever you stand."),
+        wrong=mistakes(
+            (2.0, 12.0),
+            "The two numbers are right, in the opposite order: first the slope, then the place.",
+            (24.0, 0.0),
+            "You left out -12 * x. It has a slope too: -12, wherever you stand.",
         ),
         entries={
             1: (
@@ -393,63 +359,55 @@ EXERCISES = (
         trial=slope_trial,
         hidden=slope_more,
         tolerance=1e-6,
-        wrong=(
-            (
-                takes_notes_now,
-                "The slope is right, and x.grad is as it was. But x takes notes now, and did not before.",
-            ),
-            (on_the_tensor_itself, "You used x itself: the slope is added to what was in x.grad, and stays there."),
-            (after_clearing, "You cleared x.grad. What was in it belongs to somebody else, and is lost."),
-            (
-                cleared_afterwards,
-                "The number is right. But x is not as it was: it takes notes now, and what its .grad held before is"
-                " gone.",
-            ),
-            (
-                added_to_the_old,
-                "`old = x.grad` gives the same tensor a second name, and backward() adds to it. So you returned the sum"
-                " of both slopes, and put back what is no longer the old one. Make a knob of your own.",
-            ),
-            (
-                lambda f, x: engine.tensor(int(x.item()), requires_grad=True),
-                "A whole number cannot change a little, so it has no slope. Leave the number as it is, with its point.",
-            ),
-            (in_anothers_grad, "Your knob has the slope, in *its* .grad. You look into that of x."),
-            (never_read, "That is None: backward() itself gives nothing back, and before it is called .grad is None."),
-            (the_output_of_a_knob, "That is the output of your knob. Its slope is in the knob's .grad."),
-            (nudged, "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own."),
-            (
-                nudged_both_ways,
-                "Nudged to both sides it is closer, and still not exact. Let backward() do it, on a knob of your own.",
-            ),
-            (still_in_its_box, "The slope is right, but it is still in its box: `item()` takes the number out."),
-            (
-                on_a_clone,
-                "The clone of a tensor that takes notes is a result, and no leaf: nothing arrives in its .grad. Make a "
-                "new knob from the plain number.",
-            ),
-            (
-                lambda f, x: f(x).backward(),
-                "No notes were taken, so backward() has nothing to read. x itself takes none, and within no_grad() "
-                "nothing does. Make a knob of your own that takes notes.",
-            ),
-            (
-                on_a_kept_clone,
-                "A clone takes notes only where x does, and x need not. Make a knob of your own, from the plain "
-                "number, that takes notes in any case.",
-            ),
-            (lambda f, x: abs(exact_slope(f, x)), "A slope below 0 has lost its sign."),
-            (lambda f, x: f(x).item(), "That is the output at x. The slope there is asked for."),
+        wrong=mistakes(
+            takes_notes_now,
+            "The slope is right, and x.grad is as it was. But x takes notes now, and did not before.",
+            on_the_tensor_itself,
+            "You used x itself: the slope is added to what was in x.grad, and stays there.",
+            after_clearing,
+            "You cleared x.grad. What was in it belongs to somebody else, and is lost.",
+            cleared_afterwards,
+            "The number is right. But x is not as it was: it takes notes now, and what its .grad held before is gone.",
+            added_to_the_old,
+            "`old = x.grad` gives the same tensor a second name, and backward() adds to it. So you returned the sum"
+            " of both slopes, and put back what is no longer the old one. Make a knob of your own.",
+            lambda f, x: engine.tensor(int(x.item()), requires_grad=True),
+            "A whole number cannot change a little, so it has no slope. Leave the number as it is, with its point.",
+            in_anothers_grad,
+            "Your knob has the slope, in *its* .grad. You look into that of x.",
+            never_read,
+            "That is None: backward() itself gives nothing back, and before it is called .grad is None.",
+            the_output_of_a_knob,
+            "That is the output of your knob. Its slope is in the knob's .grad.",
+            lambda f, x: ((f(x + 0.001) - f(x)) / 0.001).item(),
+            "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own.",
+            lambda f, x: ((f(x + 0.001) - f(x - 0.001)) / 0.002).item(),
+            "Nudged to both sides it is closer, and still not exact. Let backward() do it, on a knob of your own.",
+            still_in_its_box,
+            "The slope is right, but it is still in its box: `item()` takes the number out.",
+            on_a_clone,
+            "The clone of a tensor that takes notes is a result, and no leaf: nothing arrives in its .grad. Make a "
+            "new knob from the plain number.",
+            lambda f, x: f(x).backward(),
+            "No notes were taken, so backward() has nothing to read. x itself takes none, and within no_grad() "
+            "nothing does. Make a knob of your own that takes notes.",
+            on_a_kept_clone,
+            "A clone takes notes only where x does, and x need not. Make a knob of your own, from the plain "
+            "number, that takes notes in any case.",
+            lambda f, x: abs(exact_slope(f, x)),
+            "A slope below 0 has lost its sign.",
+            lambda f, x: f(x).item(),
+            "That is the output at x. The slope there is asked for.",
         ),
         properties=(
             Property(
-                nudged_as_a_number,
+                lambda f, x: (f(x.item() + 0.0001) - f(x.item() - 0.0001)) / 0.0002,
                 lambda did: did.result["the machine's run took notes"],
                 "No run of the machine took notes, so this slope is nudged, or worked out by hand. Let backward() do "
                 "it, on a knob of your own.",
             ),
             Property(
-                rounded,
+                lambda f, x: round(exact_slope(f, x), 2),
                 lambda did: not nearly_right(did),
                 "Digits are lost. Is the slope rounded or cut off, or has your knob another type than x?",
             ),
@@ -467,88 +425,56 @@ EXERCISES = (
         answer=by_formula,
         trial=step_trial,
         hidden=step_more,
-        wrong=(
-            (
-                changed(one_step, "x -=", "x +="),
-                "That is a step uphill. Where the slope is above 0, going down means a smaller x.",
-            ),
-            (
-                changed(one_step, "x.grad = None", ""),
-                "The first step is right. But the slope stays in x.grad, and the next step adds to it.",
-            ),
-            (
-                changed(one_step, "with engine.no_grad():", "if True:"),
-                "Turning the knob must not be written down: do it inside `with engine.no_grad():`.",
-            ),
-            (
-                changed(one_step, "x -= ", "y = x - "),
-                "The knob that was given has not been turned: x is where it was. Change x itself, by `x -= ...`.",
-            ),
-            (
-                changed(one_step, "x -= ", "x = x - "),
-                "The knob has not been turned, nor its slope cleared. Did you take the step? (`x = x - ...` only makes "
-                "a new tensor of that name: use `x -= ...`.)",
-            ),
-            (
-                changed(one_step, "rate * x.grad", "rate"),
-                "The step is the rate times the slope: you left out the slope, and each step is equally long.",
-            ),
-            (
-                changed(one_step, "rate * x.grad", "rate * x.grad.sign()"),
-                "Of the slope you take the sign alone, so each step is equally long. The steeper, the longer: take all"
-                " of it.",
-            ),
-            (
-                changed(one_step, "rate * x.grad", "0.1 * x.grad"),
-                "Your step takes 0.1 times the slope, whatever `rate` is.",
-            ),
-            (
-                changed(one_step, "x -= rate * x.grad", "x.copy_(-rate * x.grad)"),
-                "You put x where only the step belongs. The step is counted from where x is: `x -= ...`.",
-            ),
-            (
-                changed(one_step, "f(x).backward()", "f(x).backward(); x.requires_grad_(False)"),
-                "The first step is right. But x takes no notes afterwards, so there is no second one. Leave"
-                " requires_grad alone, and step inside `with engine.no_grad():`.",
-            ),
-            (
-                changed(one_step, "rate * x.grad", "rate * f(x)"),
-                "You step by the output at x. The step is the rate times the *slope*.",
-            ),
-            (
-                changed(one_step, "rate * x.grad", "x.grad / rate"),
-                "You divide by the rate. The step is the rate times the slope.",
-            ),
-            (
-                changed(one_step, "f(x).backward()", "f(x).backward(); x.grad = None"),
-                "When the step is taken, x.grad is None. Has backward() been called, and is the slope still there?",
-            ),
-            (
-                changed(one_step, "x.grad = None", "x.detach().zero_()"),
-                "`x.zero_()` puts the knob itself to 0. Clear its slope: `x.grad = None`.",
-            ),
-            (
-                changed(one_step, "f(x).backward()", "with engine.no_grad(): f(x).backward()"),
-                "The machine runs inside no_grad(), so there are no notes. Only the step belongs there.",
-            ),
-            (changed(one_step, "x.grad = None", "x.grad = 0"), NO_NUMBER),
-            (
-                changed(one_step, "x.grad = None", "", "f(x).backward()", "x.grad = None; f(x).backward()"),
-                "x is right. But its slope is still there afterwards: clear it after the step.",
-            ),
-            (
-                changed(one_step, "rate * x.grad", "x.grad"),
-                "The step is the rate times the slope: you left out the rate.",
-            ),
+        wrong=mistakes(
+            changed(one_step, "x -=", "x +="),
+            "That is a step uphill. Where the slope is above 0, going down means a smaller x.",
+            changed(one_step, "x.grad = None", ""),
+            "The first step is right. But the slope stays in x.grad, and the next step adds to it.",
+            changed(one_step, "with engine.no_grad():", "if True:"),
+            "Turning the knob must not be written down: do it inside `with engine.no_grad():`.",
+            changed(one_step, "x -= ", "y = x - "),
+            "The knob that was given has not been turned: x is where it was. Change x itself, by `x -= ...`.",
+            changed(one_step, "x -= ", "x = x - "),
+            "The knob has not been turned, nor its slope cleared. Did you take the step? (`x = x - ...` only makes "
+            "a new tensor of that name: use `x -= ...`.)",
+            changed(one_step, "rate * x.grad", "rate"),
+            "The step is the rate times the slope: you left out the slope, and each step is equally long.",
+            changed(one_step, "rate * x.grad", "rate * x.grad.sign()"),
+            "Of the slope you take the sign alone, so each step is equally long. The steeper, the longer: take all"
+            " of it.",
+            changed(one_step, "rate * x.grad", "0.1 * x.grad"),
+            "Your step takes 0.1 times the slope, whatever `rate` is.",
+            changed(one_step, "x -= rate * x.grad", "x.copy_(-rate * x.grad)"),
+            "You put x where only the step belongs. The step is counted from where x is: `x -= ...`.",
+            changed(one_step, "f(x).backward()", "f(x).backward(); x.requires_grad_(False)"),
+            "The first step is right. But x takes no notes afterwards, so there is no second one. Leave"
+            " requires_grad alone, and step inside `with engine.no_grad():`.",
+            changed(one_step, "rate * x.grad", "rate * f(x)"),
+            "You step by the output at x. The step is the rate times the *slope*.",
+            changed(one_step, "rate * x.grad", "x.grad / rate"),
+            "You divide by the rate. The step is the rate times the slope.",
+            changed(one_step, "f(x).backward()", "f(x).backward(); x.grad = None"),
+            "When the step is taken, x.grad is None. Has backward() been called, and is the slope still there?",
+            changed(one_step, "x.grad = None", "x.detach().zero_()"),
+            "`x.zero_()` puts the knob itself to 0. Clear its slope: `x.grad = None`.",
+            changed(one_step, "f(x).backward()", "with engine.no_grad(): f(x).backward()"),
+            "The machine runs inside no_grad(), so there are no notes. Only the step belongs there.",
+            changed(one_step, "x.grad = None", "x.grad = 0"),
+            NO_NUMBER,
+            changed(one_step, "x.grad = None", "", "f(x).backward()", "x.grad = None; f(x).backward()"),
+            "x is right. But its slope is still there afterwards: clear it after the step.",
+            changed(one_step, "rate * x.grad", "x.grad"),
+            "The step is the rate times the slope: you left out the rate.",
             *(
-                (
-                    changed(one_step, "x -= rate * x.grad", f"x.copy_({place})"),
-                    f"You put x at {what}, wherever it was. A step is counted from where x is.",
-                )
+                part
                 for place, what in (
                     ("rate * x.grad", "the rate times the slope"),
                     ("x.grad", "its slope"),
                     ("-x.grad", "minus its slope"),
+                )
+                for part in (
+                    changed(one_step, "x -= rate * x.grad", f"x.copy_({place})"),
+                    f"You put x at {what}, wherever it was. A step is counted from where x is.",
                 )
             ),
         ),
@@ -575,57 +501,43 @@ EXERCISES = (
         answer=walked,
         trial=walk_trial,
         hidden=walk_more,
-        wrong=(
-            (never_cleared, "From the second step on, the old slopes are still in x.grad. Clear it in every round."),
-            (
-                changed(walk, "f(x).backward()", "f(x).backward(); x.grad = None"),
-                "You clear the slope before it is used. After the step is the place.",
-            ),
-            (
-                changed(walk, "x -= ", "x = x - "),
-                "After the first step, x takes no notes: `x = ...` has given its name to another tensor. Turn the knob"
-                " itself, with `-=`.",
-            ),
-            (changed(walk, "x.grad = None", "x.grad = 0"), NO_NUMBER),
-            (changed(walk, "x.grad = None", "x.grad = 0.0"), NO_NUMBER.replace("= 0`", "= 0.0`")),
-            (changed(walk, "x -= ", "x += "), "That walks uphill. The sign was right: against the slope is `-=`."),
-            (
-                changed(walk, "x.grad = None", "x.grad = None if x.grad > 0 else x.grad"),
-                "You clear the slope only where it is above 0. On the other side of the valley it is below 0, and is "
-                "added to as well: clear it in every round.",
-            ),
-            (
-                changed(walk, "x.grad = None", "x.grad = None if x.grad < 0 else x.grad"),
-                "You clear the slope only where it is below 0. Clear it in every round.",
-            ),
-            (
-                changed(walk, "for _", "for i", "x.grad = None", "x.grad = x.grad if i else None"),
-                "You clear once. The slope is added to in every round, so clear it in every round.",
-            ),
-            (
-                changed(walk, "for _", "for i", "f(x).backward()", "if i == 0: f(x).backward()", "x.grad = None", ""),
-                "backward() is called once, before the loop, so all steps take the slope of the start. Call it in "
-                "every round.",
-            ),
-            (changed(walk, "[x.item()]", "[]"), "The first position is where the walk starts."),
-            (
-                changed(walk, "positions.append(x.item())", "", "f(x)", "positions.append(x.item()); f(x)"),
-                "You note each position before the step: the start is there twice, and the last position is missing.",
-            ),
-            (
-                changed(walk, "x.grad = None", "x.grad /= 2"),
-                "Half of the old slope is still there, and the next one is added to it. Clear it altogether.",
-            ),
-            (
-                changed(walk, "[x.item()]", "[x]", "append(x.item())", "append(x)"),
-                "The list holds the knob itself, again and again, so each entry shows where it ended. `.item()` takes"
-                " out the number it has now.",
-            ),
-            (always_from_the_start, "Each round begins at `start` again. Go on from where the last step has led."),
-            (
-                changed(walk, "append(x.item())", "append(x.item()); return positions"),
-                "The walk ends after its first step. Is `return` inside the loop?",
-            ),
+        wrong=mistakes(
+            never_cleared,
+            "From the second step on, the old slopes are still in x.grad. Clear it in every round.",
+            changed(walk, "f(x).backward()", "f(x).backward(); x.grad = None"),
+            "You clear the slope before it is used. After the step is the place.",
+            changed(walk, "x -= ", "x = x - "),
+            "After the first step, x takes no notes: `x = ...` has given its name to another tensor. Turn the knob"
+            " itself, with `-=`.",
+            changed(walk, "x.grad = None", "x.grad = 0"),
+            NO_NUMBER,
+            changed(walk, "x.grad = None", "x.grad = 0.0"),
+            NO_NUMBER.replace("= 0`", "= 0.0`"),
+            changed(walk, "x -= ", "x += "),
+            "That walks uphill. The sign was right: against the slope is `-=`.",
+            changed(walk, "x.grad = None", "x.grad = None if x.grad > 0 else x.grad"),
+            "You clear the slope only where it is above 0. On the other side of the valley it is below 0, and is "
+            "added to as well: clear it in every round.",
+            changed(walk, "x.grad = None", "x.grad = None if x.grad < 0 else x.grad"),
+            "You clear the slope only where it is below 0. Clear it in every round.",
+            changed(walk, "for _", "for i", "x.grad = None", "x.grad = x.grad if i else None"),
+            "You clear once. The slope is added to in every round, so clear it in every round.",
+            changed(walk, "for _", "for i", "f(x).backward()", "if i == 0: f(x).backward()", "x.grad = None", ""),
+            "backward() is called once, before the loop, so all steps take the slope of the start. Call it in "
+            "every round.",
+            changed(walk, "[x.item()]", "[]"),
+            "The first position is where the walk starts.",
+            changed(walk, "positions.append(x.item())", "", "f(x)", "positions.append(x.item()); f(x)"),
+            "You note each position before the step: the start is there twice, and the last position is missing.",
+            changed(walk, "x.grad = None", "x.grad /= 2"),
+            "Half of the old slope is still there, and the next one is added to it. Clear it altogether.",
+            changed(walk, "[x.item()]", "[x]", "append(x.item())", "append(x)"),
+            "The list holds the knob itself, again and again, so each entry shows where it ended. `.item()` takes"
+            " out the number it has now.",
+            lambda f, start, rate, steps: [start] + steps * walked(f, start, rate, 1)[1:],
+            "Each round begins at `start` again. Go on from where the last step has led.",
+            changed(walk, "append(x.item())", "append(x.item()); return positions"),
+            "The walk ends after its first step. Is `return` inside the loop?",
         ),
         properties=(
             Property(
@@ -664,112 +576,78 @@ EXERCISES = (
         answer=fitted,
         trial=parabola_trial,
         hidden=parabola_more,
-        wrong=(
-            (squares_summed, "You walk on the sum of the squares. The mean is asked for."),
-            (
-                changed(fit, "bend.grad = height.grad = None", ""),
-                "The first step is right, the later ones are not: the slopes are not cleared.",
-            ),
-            (
-                changed(fit, "bend.grad = height.grad = None", "bend.grad = None"),
-                "The first step is right. Later on, the slope of one knob is cleared, and that of the other is not.",
-            ),
-            (
-                changed(fit, "height -= rate * height.grad", ""),
-                "height is still 0: it is a knob too, and is turned in each step.",
-            ),
-            (
-                changed(fit, "bend -=", "bend +=", "height -=", "height +="),
-                "That walks uphill: against the slope means `-=`.",
-            ),
-            (
-                with_loss("(bend * xs**2 + height - ys).mean()"),
-                "The distances are not squared, so those above and those below cancel.",
-            ),
-            (
-                with_loss("(bend * xs**2 + height - ys).abs().mean()"),
-                "You walk on the mean of the distances. That of their squares is asked for.",
-            ),
-            (
-                with_loss("(((bend * xs) ** 2 + height - ys) ** 2).mean()"),
-                "You square bend, too. The parabola is bend * x**2.",
-            ),
-            (
-                with_loss("(bend * xs**2 + height - ys).mean() ** 2"),
-                "You square the mean. Square each distance first, and then take the mean: above and below must not"
-                " cancel.",
-            ),
-            (
-                with_loss("((bend * 2 * xs + height - ys) ** 2).mean()"),
-                "2 * x is the slope of x**2. The parabola itself is bend * x**2.",
-            ),
-            (
-                with_loss("((bend * xs**2 + height + ys) ** 2).mean()"),
-                "You add ys. The distance is the difference: minus ys.",
-            ),
-            (
-                with_loss("((bend * xs**2 + height) ** 2).mean()"),
-                "Where are the points? The distance is that between the parabola and ys.",
-            ),
-            (
-                with_loss("((bend * xs**2 - height - ys) ** 2).mean()"),
-                "You subtract height. The parabola is bend * x**2 + height.",
-            ),
-            (
-                with_loss("((bend * (xs + height) ** 2 - ys) ** 2).mean()"),
-                "You add height before the square is taken. The parabola is bend * x**2, and then plus height.",
-            ),
-            (
-                changed(fit, "with engine.no_grad():", "if True:"),
-                "Turning the knobs must not be written down: do it inside `with engine.no_grad():`.",
-            ),
-            (
-                changed(fit, "loss = ", "height = height.detach(); loss = "),
-                "height takes no notes, so no slope arrives there. Both knobs need `requires_grad=True`.",
-            ),
-            (
-                changed(fit, "rate * height.grad", "rate * bend.grad"),
-                "You turn height by the slope of bend. Each knob has its own .grad.",
-            ),
-            (with_three_knobs, "You turn a third knob, a tilt, and it takes over some of the work of the other two."),
+        wrong=mistakes(
+            lambda xs, ys, rate, steps: fitted(xs, ys, rate, steps, of=np.sum),
+            "You walk on the sum of the squares. The mean is asked for.",
+            changed(fit, "bend.grad = height.grad = None", ""),
+            "The first step is right, the later ones are not: the slopes are not cleared.",
+            changed(fit, "bend.grad = height.grad = None", "bend.grad = None"),
+            "The first step is right. Later on, the slope of one knob is cleared, and that of the other is not.",
+            changed(fit, "height -= rate * height.grad", ""),
+            "height is still 0: it is a knob too, and is turned in each step.",
+            changed(fit, "bend -=", "bend +=", "height -=", "height +="),
+            "That walks uphill: against the slope means `-=`.",
+            with_loss("(bend * xs**2 + height - ys).mean()"),
+            "The distances are not squared, so those above and those below cancel.",
+            with_loss("(bend * xs**2 + height - ys).abs().mean()"),
+            "You walk on the mean of the distances. That of their squares is asked for.",
+            with_loss("(((bend * xs) ** 2 + height - ys) ** 2).mean()"),
+            "You square bend, too. The parabola is bend * x**2.",
+            with_loss("(bend * xs**2 + height - ys).mean() ** 2"),
+            "You square the mean. Square each distance first, and then take the mean: above and below must not cancel.",
+            with_loss("((bend * 2 * xs + height - ys) ** 2).mean()"),
+            "2 * x is the slope of x**2. The parabola itself is bend * x**2.",
+            with_loss("((bend * xs**2 + height + ys) ** 2).mean()"),
+            "You add ys. The distance is the difference: minus ys.",
+            with_loss("((bend * xs**2 + height) ** 2).mean()"),
+            "Where are the points? The distance is that between the parabola and ys.",
+            with_loss("((bend * xs**2 - height - ys) ** 2).mean()"),
+            "You subtract height. The parabola is bend * x**2 + height.",
+            with_loss("((bend * (xs + height) ** 2 - ys) ** 2).mean()"),
+            "You add height before the square is taken. The parabola is bend * x**2, and then plus height.",
+            changed(fit, "with engine.no_grad():", "if True:"),
+            "Turning the knobs must not be written down: do it inside `with engine.no_grad():`.",
+            changed(fit, "loss = ", "height = height.detach(); loss = "),
+            "height takes no notes, so no slope arrives there. Both knobs need `requires_grad=True`.",
+            changed(fit, "rate * height.grad", "rate * bend.grad"),
+            "You turn height by the slope of bend. Each knob has its own .grad.",
+            with_three_knobs,
+            "You turn a third knob, a tilt, and it takes over some of the work of the other two.",
             *(
-                (
+                part
+                for first in ("bend", "height")
+                for part in (
                     knob_by_knob(first),
                     f"You turn {first} first, and ask for the slope of the other where {first} is by then. Ask for both"
                     " slopes, and then turn both.",
                 )
-                for first in ("bend", "height")
             ),
-            (
-                lambda xs, ys, rate, steps: fitted(xs, ys, rate, steps - 1),
-                "You take one step too few: `range(steps)` gives `steps` rounds already.",
-            ),
-            (one_step_more, "You take one step too many: `range(steps)` gives `steps` rounds, since it begins at 0."),
-            (at_the_lessons_rate, "You walk at the lesson's rate of 0.05. Here it is given: `rate`."),
-            (after_one_round, "The walk ends after its first step. Is `return` inside the loop?"),
-            (
-                changed(fit, "bend -= ", "bend = bend - ", "height -= ", "height = height - "),
-                "The first step is right. But `bend = bend - ...` makes a new tensor, which takes no notes inside"
-                " no_grad(). Turn the knob itself: `bend -= ...`.",
-            ),
-            (
-                changed(fit, "bend -= ", "bend = bend - "),
-                "The first step is right. But `bend = bend - ...` makes another tensor, and no slope arrives in its "
-                ".grad."
-                " Turn the knobs themselves: `bend -= ...`, inside no_grad().",
-            ),
-            (changed(fit, "engine.tensor(0.0", "engine.tensor(1.0"), "The walk begins with both knobs at 0."),
-            (
-                changed(fit, "_ in range(steps)", "i in range(steps)", "loss = ", "loss = loss if i else "),
-                "You make the loss once, before the loop. Make it again in each round: the knobs have moved.",
-            ),
-            (
-                best_at_once,
-                "That is the best parabola of all, which the walk would reach after a great many steps. You are asked "
-                "where it is after `steps` steps.",
-            ),
-            (as_a_line, "You fit a line: multiply bend by x**2."),
-            (lambda *a: fitted(*a)[::-1], "The two are in the opposite order: first bend, then height."),
+            lambda xs, ys, rate, steps: fitted(xs, ys, rate, steps - 1),
+            "You take one step too few: `range(steps)` gives `steps` rounds already.",
+            lambda xs, ys, rate, steps: fitted(xs, ys, rate, steps + 1),
+            "You take one step too many: `range(steps)` gives `steps` rounds, since it begins at 0.",
+            lambda xs, ys, rate, steps: fitted(xs, ys, 0.05, steps),
+            "You walk at the lesson's rate of 0.05. Here it is given: `rate`.",
+            lambda xs, ys, rate, steps: fitted(xs, ys, rate, min(steps, 1)),
+            "The walk ends after its first step. Is `return` inside the loop?",
+            changed(fit, "bend -= ", "bend = bend - ", "height -= ", "height = height - "),
+            "The first step is right. But `bend = bend - ...` makes a new tensor, which takes no notes inside"
+            " no_grad(). Turn the knob itself: `bend -= ...`.",
+            changed(fit, "bend -= ", "bend = bend - "),
+            "The first step is right. But `bend = bend - ...` makes another tensor, and no slope arrives in its "
+            ".grad."
+            " Turn the knobs themselves: `bend -= ...`, inside no_grad().",
+            changed(fit, "engine.tensor(0.0", "engine.tensor(1.0"),
+            "The walk begins with both knobs at 0.",
+            changed(fit, "_ in range(steps)", "i in range(steps)", "loss = ", "loss = loss if i else "),
+            "You make the loss once, before the loop. Make it again in each round: the knobs have moved.",
+            best_at_once,
+            "That is the best parabola of all, which the walk would reach after a great many steps. You are asked "
+            "where it is after `steps` steps.",
+            as_a_line,
+            "You fit a line: multiply bend by x**2.",
+            lambda *a: fitted(*a)[::-1],
+            "The two are in the opposite order: first bend, then height.",
         ),
         properties=(
             Property(

@@ -6,7 +6,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 from course.judging.sources import calls, calls_itself
 from engine.core.graph import Node
 
@@ -127,14 +127,6 @@ def the_first_edge_alone(node):
     while node.next_functions and (node := node.next_functions[0][0]) is not None:
         length += 1
     return length
-
-
-def one_step(node):
-    return 1 + len(node.next_functions)
-
-
-def one_step_as_a_set(node):
-    return 1 + len({parent for parent, _ in node.next_functions if parent is not None})
 
 
 def with_a_set_for_each_call(node):
@@ -482,10 +474,6 @@ def only_the_first_visit(root):
     return found
 
 
-def ones_everywhere(root):
-    return {node.variable: engine.tensor(1.0) for node in ends_of(root)}
-
-
 def never_taken_out(root):
     while True:
         root(engine.tensor(1.0))
@@ -521,16 +509,18 @@ EXERCISES = (
         key="05.1",
         points=1,
         answer=(7.0, 2.0),
-        wrong=(
-            ((2.0, 7.0), "Those are the right two numbers, in the opposite order: first a, then b."),
-            ((10.0, 10.0), "10 is the value of e. The question is how far e moves when a moves, and when b moves."),
-            (
-                (10.0, 5.0),
-                "Those are the values of e and of the sum, from the way forward. The question is what arrives at a and "
-                "at b on the way back.",
-            ),
-            ((2.0, 3.0), "Those are the values of a and b. The question is what arrives there on the way back."),
-            ((1.0, 1.0), "1 is what backward() begins with, at the root. Go on from there."),
+        wrong=mistakes(
+            (2.0, 7.0),
+            "Those are the right two numbers, in the opposite order: first a, then b.",
+            (10.0, 10.0),
+            "10 is the value of e. The question is how far e moves when a moves, and when b moves.",
+            (10.0, 5.0),
+            "Those are the values of e and of the sum, from the way forward. The question is what arrives at a and "
+            "at b on the way back.",
+            (2.0, 3.0),
+            "Those are the values of a and b. The question is what arrives there on the way back.",
+            (1.0, 1.0),
+            "1 is what backward() begins with, at the root. Go on from there.",
         ),
         entries={
             1: (
@@ -563,61 +553,51 @@ EXERCISES = (
         answer=count,
         trial=count_trial,
         hidden=count_more,
-        wrong=(
-            (each_path, "You count a node once for each path that leads to it. Remember the nodes that you have seen."),
-            (
-                changed(counting, "seen.add(here)", "here.next_functions and seen.add(here)"),
-                "The ends of the paths, AccumulateGrad, are nodes too.",
+        wrong=mistakes(
+            each_path,
+            "You count a node once for each path that leads to it. Remember the nodes that you have seen.",
+            changed(counting, "seen.add(here)", "here.next_functions and seen.add(here)"),
+            "The ends of the paths, AccumulateGrad, are nodes too.",
+            told("len(seen) - 1"),
+            "The node that you begin with counts too.",
+            changed(
+                counting, "here is not None and ", "", "here.next_functions", "getattr(here, 'next_functions', ())"
             ),
-            (told("len(seen) - 1"), "The node that you begin with counts too."),
-            (
-                changed(
-                    counting, "here is not None and ", "", "here.next_functions", "getattr(here, 'next_functions', ())"
-                ),
-                "For an input that takes no notes, next_functions has None. You counted it as a node.",
-            ),
-            (
-                changed(counting, "here is not None and ", ""),
-                "For an input that takes no notes, next_functions has None, which points to nothing. Leave it out, as"
-                " `tree` does.",
-            ),
-            (
-                along_all_paths("seen.add(here)"),
-                "The numbers are right. But you still walk along every path, and there are too many of them: do not go"
-                " on from a node that you have seen.",
-            ),
-            (told("len({type(here).__name__ for here in seen})"), THE_NAME),
-            (
-                changed(counting, "here not in", "type(here).__name__ not in", "add(here)", "add(type(here).__name__)"),
-                f"You stop at a node whose *name* you have seen. {THE_NAME}",
-            ),
-            (along_all_paths("seen.add(type(here).__name__)"), f"You collect names, along every path. {THE_NAME}"),
-            (
-                told("sum(parent is not None for here in seen for parent, _ in here.next_functions)"),
-                "You counted the edges. A node to which two edges lead is still one node.",
-            ),
-            (told("sum(not here.next_functions for here in seen)"), ENDS_ALONE),
-            (each_end, f"You count an end once for each path to it. {ENDS_ALONE}"),
-            (
-                told("1 + sum(len(here.next_functions) for here in seen)"),
-                "You count before you look whether you have seen the node (or None). Count only what is new.",
-            ),
-            (
-                along_all_paths("here.next_functions or seen.add(here)"),
-                "You walk along every path, and count where they end. The other nodes count too.",
-            ),
-            (longest_path, "That is how many nodes the longest path has. Those on the other paths count too."),
-            (
-                longest_path_of_all,
-                "You take the longest path of all, and count its nodes. Those on the other paths count too.",
-            ),
-            (the_first_edge_alone, "You followed one edge of each node. Each entry of next_functions leads further."),
-            (
-                one_step_as_a_set,
-                "You counted the node and its neighbours. Those point further back: go on to the ends.",
-            ),
-            (told("len(seen) + 1"), "One too many: the node that you begin with is in your set already."),
-            (one_step, "You counted the node and those it points to. They point further back: go on to the ends."),
+            "For an input that takes no notes, next_functions has None. You counted it as a node.",
+            changed(counting, "here is not None and ", ""),
+            "For an input that takes no notes, next_functions has None, which points to nothing. Leave it out, as"
+            " `tree` does.",
+            along_all_paths("seen.add(here)"),
+            "The numbers are right. But you still walk along every path, and there are too many of them: do not go"
+            " on from a node that you have seen.",
+            told("len({type(here).__name__ for here in seen})"),
+            THE_NAME,
+            changed(counting, "here not in", "type(here).__name__ not in", "add(here)", "add(type(here).__name__)"),
+            f"You stop at a node whose *name* you have seen. {THE_NAME}",
+            along_all_paths("seen.add(type(here).__name__)"),
+            f"You collect names, along every path. {THE_NAME}",
+            told("sum(parent is not None for here in seen for parent, _ in here.next_functions)"),
+            "You counted the edges. A node to which two edges lead is still one node.",
+            told("sum(not here.next_functions for here in seen)"),
+            ENDS_ALONE,
+            each_end,
+            f"You count an end once for each path to it. {ENDS_ALONE}",
+            told("1 + sum(len(here.next_functions) for here in seen)"),
+            "You count before you look whether you have seen the node (or None). Count only what is new.",
+            along_all_paths("here.next_functions or seen.add(here)"),
+            "You walk along every path, and count where they end. The other nodes count too.",
+            longest_path,
+            "That is how many nodes the longest path has. Those on the other paths count too.",
+            longest_path_of_all,
+            "You take the longest path of all, and count its nodes. Those on the other paths count too.",
+            the_first_edge_alone,
+            "You followed one edge of each node. Each entry of next_functions leads further.",
+            lambda node: 1 + len({parent for parent, _ in node.next_functions if parent is not None}),
+            "You counted the node and its neighbours. Those point further back: go on to the ends.",
+            told("len(seen) + 1"),
+            "One too many: the node that you begin with is in your set already.",
+            lambda node: 1 + len(node.next_functions),
+            "You counted the node and those it points to. They point further back: go on to the ends.",
         ),
         properties=(
             Property(
@@ -644,38 +624,33 @@ EXERCISES = (
         answer=division,
         trial=division_trial,
         hidden=division_more,
-        wrong=(
-            (lambda g, x, y: (g / y, g * x / y**2), "A larger y makes x / y smaller: there is a minus missing."),
-            (lambda g, x, y: (1 / y, -x / y**2), "Those are the node's own slopes. Multiply each by what arrives."),
-            (lambda g, x, y: (g / y, -x / y**2), "For y, too, multiply by what arrives."),
-            (lambda g, x, y: (1 / y, -g * x / y**2), "For x, too, multiply by what arrives."),
-            (lambda g, x, y: (-g * x / y**2, g / y), "The two are in the opposite order: first for x, then for y."),
-            (
-                lambda g, x, y: (g / y, -g * x / y),
-                "For y: ask the node with y = 1, 2 and 3. What it passes on falls faster than 1 / y does.",
-            ),
-            (
-                lambda g, x, y: (g / y, -g / y**2),
-                "For y: does it matter how large x is? Ask the node with x = 6, and with x = 12.",
-            ),
-            (
-                lambda g, x, y: (g / y, -g * x / (2 * y)),
-                "For y: at y = 2, 2 * y and y**2 are the same. Ask the node with y = 4.",
-            ),
-            (
-                lambda g, x, y: (g * 0.5, g * -1.5),
-                "Right at x = 6 and y = 2, and nowhere else. Change x alone, and then y alone, and ask again.",
-            ),
-            (
-                lambda g, x, y: (g / y.abs(), -g * x / y**2),
-                "For x: the sign of y counts. Ask the node with y = 2, and with y = -2.",
-            ),
-            (
-                lambda g, x, y: (g / y, -g * x / (y * y.abs())),
-                "For y: does the sign of y count? Ask the node with y = 2, and with y = -2.",
-            ),
-            (lambda g, x, y: (g * y, g * x), "That is the rule of the multiplication."),
-            (lambda g, x, y: (g / y, -g / x), "For y: ask the node with y = 1, 2 and 3, and x = 6. What do you see?"),
+        wrong=mistakes(
+            lambda g, x, y: (g / y, g * x / y**2),
+            "A larger y makes x / y smaller: there is a minus missing.",
+            lambda g, x, y: (1 / y, -x / y**2),
+            "Those are the node's own slopes. Multiply each by what arrives.",
+            lambda g, x, y: (g / y, -x / y**2),
+            "For y, too, multiply by what arrives.",
+            lambda g, x, y: (1 / y, -g * x / y**2),
+            "For x, too, multiply by what arrives.",
+            lambda g, x, y: (-g * x / y**2, g / y),
+            "The two are in the opposite order: first for x, then for y.",
+            lambda g, x, y: (g / y, -g * x / y),
+            "For y: ask the node with y = 1, 2 and 3. What it passes on falls faster than 1 / y does.",
+            lambda g, x, y: (g / y, -g / y**2),
+            "For y: does it matter how large x is? Ask the node with x = 6, and with x = 12.",
+            lambda g, x, y: (g / y, -g * x / (2 * y)),
+            "For y: at y = 2, 2 * y and y**2 are the same. Ask the node with y = 4.",
+            lambda g, x, y: (g * 0.5, g * -1.5),
+            "Right at x = 6 and y = 2, and nowhere else. Change x alone, and then y alone, and ask again.",
+            lambda g, x, y: (g / y.abs(), -g * x / y**2),
+            "For x: the sign of y counts. Ask the node with y = 2, and with y = -2.",
+            lambda g, x, y: (g / y, -g * x / (y * y.abs())),
+            "For y: does the sign of y count? Ask the node with y = 2, and with y = -2.",
+            lambda g, x, y: (g * y, g * x),
+            "That is the rule of the multiplication.",
+            lambda g, x, y: (g / y, -g / x),
+            "For y: ask the node with y = 1, 2 and 3, and x = 6. What do you see?",
         ),
         properties=(
             Property(
@@ -709,77 +684,52 @@ EXERCISES = (
         answer=path_by_path,
         trial=back_trial,
         hidden=back_more,
-        wrong=(
-            (
-                at_the_leaves(lambda found, leaf, part: found.update({leaf: part})),
-                "Along a path it is right now. But what arrives at a leaf takes the place of what arrived before. Add "
-                "where paths meet.",
-            ),
-            (
-                at_the_leaves(added, with_one),
-                "Where paths meet it is right now. But every node is asked what it passes on if 1 arrives, and "
-                "something else may have arrived.",
-            ),
-            (
-                at_the_leaves(lambda found, leaf, part: found.setdefault(leaf, part)),
-                "Only what arrives first at a leaf is kept. Add where paths meet.",
-            ),
-            (
-                at_the_leaves(plus_equals),
-                "Adding is right. But the first time, there is nothing yet to add to: `found.get(leaf, 0.0)`.",
-            ),
-            (
-                at_the_leaves(plus_none),
-                "The first time, `found.get(leaf)` is None, and nothing can be added to it: `found.get(leaf, 0.0)`.",
-            ),
-            (
-                at_the_leaves(nowhere),
-                "In the dict that was given, there is nothing for a and b. It is filled in place: `found = ...` makes"
-                " another one.",
-            ),
-            (
-                by_node(only_ends=True),
-                "The keys are the AccumulateGrad nodes. The key is the leaf itself, `node.variable`.",
-            ),
-            (by_node(only_ends=False), "`found` is for the leaves alone, and here it has an entry for each node."),
-            (at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) * part})), MEET),
-            (at_the_leaves(plus_equals_later), IN_PLACE),
-            (
-                at_the_leaves(all_together),
-                "You add up what all the leaves have got. Each leaf has a sum of its own: `found.get(leaf, 0.0)`.",
-            ),
-            (only_the_first_edge, "You `return` inside the loop, so the second input of a node is never visited."),
-            (
-                past_the_end,
-                "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there: "
-                "`return`.",
-            ),
-            (
-                at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) + part})),
-                "Each sum begins with 1. Before anything has arrived, there is 0.",
-            ),
-            (at_the_leaves(the_first_twice), "What arrives first is counted twice. Before that, there is 0."),
-            (at_the_leaves(into_grad), "What arrives is asked for in `found`. Leave the .grad of the leaves alone."),
-            (
-                going_on_with(lambda part, arriving: part * arriving),
-                "A node that is asked with what arrives has multiplied already. You multiply by it once more.",
-            ),
-            (
-                going_on_with(lambda part, arriving: part + arriving),
-                "Along a path you multiply. You add what arrives to what the node makes of it.",
-            ),
-            (
-                at_the_leaves(added, lambda node, arriving: ones_plus(node, arriving)),
-                "Along a path you multiply. You add what arrives to the node's own slope.",
-            ),
-            (
-                at_the_leaves(added, slopes_plus),
-                "Along a path you multiply. You add what arrives to each of the node's own slopes.",
-            ),
-            (
-                going_on_with(lambda part, arriving: arriving),
-                "You hand on what has arrived. The parents get what the node makes of it: `part`.",
-            ),
+        wrong=mistakes(
+            at_the_leaves(lambda found, leaf, part: found.update({leaf: part})),
+            "Along a path it is right now. But what arrives at a leaf takes the place of what arrived before. Add "
+            "where paths meet.",
+            at_the_leaves(added, with_one),
+            "Where paths meet it is right now. But every node is asked what it passes on if 1 arrives, and "
+            "something else may have arrived.",
+            at_the_leaves(lambda found, leaf, part: found.setdefault(leaf, part)),
+            "Only what arrives first at a leaf is kept. Add where paths meet.",
+            at_the_leaves(plus_equals),
+            "Adding is right. But the first time, there is nothing yet to add to: `found.get(leaf, 0.0)`.",
+            at_the_leaves(plus_none),
+            "The first time, `found.get(leaf)` is None, and nothing can be added to it: `found.get(leaf, 0.0)`.",
+            at_the_leaves(nowhere),
+            "In the dict that was given, there is nothing for a and b. It is filled in place: `found = ...` makes"
+            " another one.",
+            by_node(only_ends=True),
+            "The keys are the AccumulateGrad nodes. The key is the leaf itself, `node.variable`.",
+            by_node(only_ends=False),
+            "`found` is for the leaves alone, and here it has an entry for each node.",
+            at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) * part})),
+            MEET,
+            at_the_leaves(plus_equals_later),
+            IN_PLACE,
+            at_the_leaves(all_together),
+            "You add up what all the leaves have got. Each leaf has a sum of its own: `found.get(leaf, 0.0)`.",
+            only_the_first_edge,
+            "You `return` inside the loop, so the second input of a node is never visited.",
+            past_the_end,
+            "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there: `return`.",
+            at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) + part})),
+            "Each sum begins with 1. Before anything has arrived, there is 0.",
+            at_the_leaves(the_first_twice),
+            "What arrives first is counted twice. Before that, there is 0.",
+            at_the_leaves(into_grad),
+            "What arrives is asked for in `found`. Leave the .grad of the leaves alone.",
+            going_on_with(lambda part, arriving: part * arriving),
+            "A node that is asked with what arrives has multiplied already. You multiply by it once more.",
+            going_on_with(lambda part, arriving: part + arriving),
+            "Along a path you multiply. You add what arrives to what the node makes of it.",
+            at_the_leaves(added, lambda node, arriving: ones_plus(node, arriving)),
+            "Along a path you multiply. You add what arrives to the node's own slope.",
+            at_the_leaves(added, slopes_plus),
+            "Along a path you multiply. You add what arrives to each of the node's own slopes.",
+            going_on_with(lambda part, arriving: arriving),
+            "You hand on what has arrived. The parents get what the node makes of it: `part`.",
         ),
         hints=(
             "In a * b + a, two paths lead to a. What happens to `found` when the second one arrives?",
@@ -794,95 +744,69 @@ EXERCISES = (
         answer=when_all_is_there,
         trial=once_trial,
         hidden=once_more,
-        wrong=(
-            (
-                along_every_path,
-                "You visit a node once for each path that leads to it. Let what arrives wait at the node, and pass on "
-                "the sum once.",
+        wrong=mistakes(
+            along_every_path,
+            "You visit a node once for each path that leads to it. Let what arrives wait at the node, and pass on "
+            "the sum once.",
+            only_the_first_visit,
+            "A node that you have seen is passed over, and with it what arrives there the second time. Let it wait "
+            "until everything is there.",
+            waits("part"),
+            "What arrives at a node takes the place of what waits there. Add where paths meet.",
+            waits("waiting.get(parent, 1.0) * part"),
+            MEET,
+            changed(each_node_once, "min(", "max("),
+            TOO_EARLY,
+            changed(each_node_once, "min(", "max(", AT_A_LEAF, "arriving"),
+            f"{TOO_EARLY} And a leaf must not keep only what comes last.",
+            changed(each_node_once, NEWEST, "list(waiting)[-1]", AT_A_LEAF, "arriving"),
+            f"{TOO_EARLY} The one that was put in last need not be that.",
+            changed(each_node_once, NEWEST, "next(iter(waiting))", AT_A_LEAF, "arriving"),
+            "You take the node that has waited longest, and a leaf keeps what comes last. Which node gets nothing"
+            " more?",
+            waits("waiting.get(parent, part)"),
+            "Only what arrives first at a node is kept. Add where paths meet.",
+            waits("waiting[parent].add_(part) if parent in waiting else part"),
+            IN_PLACE,
+            changed(each_node_once, "continue", "node.variable.grad = arriving; continue"),
+            "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there.",
+            count,
+            "That is how many visits it takes. Let each node wait with what has arrived there, and ask it.",
+            lambda root: {node.variable: engine.tensor(1.0) for node in ends_of(root)},
+            "1 arrives at the root alone. `waiting` has to know what arrives at each of the others.",
+            changed(each_node_once, "continue", "return found"),
+            "You return at the first leaf. Go on while anything waits.",
+            never_taken_out,
+            "The node stays in `waiting`, and is asked again and again. `waiting.pop(node)` takes it out.",
+            changed(each_node_once, PARTS, "edges_of(node, engine.tensor(1.0))"),
+            "Every node is asked what it passes on if 1 arrives. Ask it with what has arrived there.",
+            changed(each_node_once, "engine.tensor(1.0)", "engine.tensor(0.0)"),
+            "You begin with 0, and 0 times anything is 0. At the root, 1 arrives.",
+            changed(
+                each_node_once,
+                PARTS,
+                "[(to, part) for (to, _), part in zip(node.next_functions, node(arriving)) if to is not None]",
             ),
-            (
-                only_the_first_visit,
-                "A node that you have seen is passed over, and with it what arrives there the second time. Let it wait "
-                "until everything is there.",
-            ),
-            (waits("part"), "What arrives at a node takes the place of what waits there. Add where paths meet."),
-            (waits("waiting.get(parent, 1.0) * part"), MEET),
-            (changed(each_node_once, "min(", "max("), TOO_EARLY),
-            (
-                changed(each_node_once, "min(", "max(", AT_A_LEAF, "arriving"),
-                f"{TOO_EARLY} And a leaf must not keep only what comes last.",
-            ),
-            (
-                changed(each_node_once, NEWEST, "list(waiting)[-1]", AT_A_LEAF, "arriving"),
-                f"{TOO_EARLY} The one that was put in last need not be that.",
-            ),
-            (
-                changed(each_node_once, NEWEST, "next(iter(waiting))", AT_A_LEAF, "arriving"),
-                "You take the node that has waited longest, and a leaf keeps what comes last. Which node gets nothing"
-                " more?",
-            ),
-            (waits("waiting.get(parent, part)"), "Only what arrives first at a node is kept. Add where paths meet."),
-            (waits("waiting[parent].add_(part) if parent in waiting else part"), IN_PLACE),
-            (
-                changed(each_node_once, "continue", "node.variable.grad = arriving; continue"),
-                "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there.",
-            ),
-            (count, "That is how many visits it takes. Let each node wait with what has arrived there, and ask it."),
-            (ones_everywhere, "1 arrives at the root alone. `waiting` has to know what arrives at each of the others."),
-            (
-                changed(each_node_once, "continue", "return found"),
-                "You return at the first leaf. Go on while anything waits.",
-            ),
-            (
-                never_taken_out,
-                "The node stays in `waiting`, and is asked again and again. `waiting.pop(node)` takes it out.",
-            ),
-            (
-                changed(each_node_once, PARTS, "edges_of(node, engine.tensor(1.0))"),
-                "Every node is asked what it passes on if 1 arrives. Ask it with what has arrived there.",
-            ),
-            (
-                changed(each_node_once, "engine.tensor(1.0)", "engine.tensor(0.0)"),
-                "You begin with 0, and 0 times anything is 0. At the root, 1 arrives.",
-            ),
-            (
-                changed(
-                    each_node_once,
-                    PARTS,
-                    "[(to, part) for (to, _), part in zip(node.next_functions, node(arriving)) if to is not None]",
-                ),
-                A_TENSOR_ALONE,
-            ),
-            (
-                changed(each_node_once, "edges_of", asked_with_none.__name__),
-                "For an input that takes no notes, next_functions has None, and nothing is passed on. Leave it out, "
-                "as `my_backward`"
-                " does.",
-            ),
-            (
-                changed(each_node_once, "return found", "return waiting"),
-                "You return the dict of those that wait, and at the end nobody does. What the leaves got belongs in a"
-                " dict of its own.",
-            ),
-            (
-                changed(each_node_once, "return found", "return {leaf.item(): part for leaf, part in found.items()}"),
-                "The keys are the leaves' numbers. Two leaves may hold the same number: the key is the tensor itself.",
-            ),
-            (
-                changed(each_node_once, NEWEST, "next(iter(waiting))"),
-                "You take the node that has waited longest. More may still come to it. Which node gets nothing more?",
-            ),
-            (
-                lambda root: {node.variable: node.variable.grad for node in ends_of(root)},
-                "Nothing has arrived in the `.grad` of a leaf, since nobody has called backward(). Find what arrives "
-                "there yourself, by asking the nodes.",
-            ),
-            (
-                lambda root: {node.variable: 1.0 for node in ends_of(root)},
-                "You found the leaves. But each of them has a plain 1, whatever the nodes pass on: ask each node with "
-                "what has arrived there.",
-            ),
-            (by_the_ends, "The keys are the AccumulateGrad nodes. The leaf that belongs to one is `node.variable`."),
+            A_TENSOR_ALONE,
+            changed(each_node_once, "edges_of", asked_with_none.__name__),
+            "For an input that takes no notes, next_functions has None, and nothing is passed on. Leave it out, "
+            "as `my_backward`"
+            " does.",
+            changed(each_node_once, "return found", "return waiting"),
+            "You return the dict of those that wait, and at the end nobody does. What the leaves got belongs in a"
+            " dict of its own.",
+            changed(each_node_once, "return found", "return {leaf.item(): part for leaf, part in found.items()}"),
+            "The keys are the leaves' numbers. Two leaves may hold the same number: the key is the tensor itself.",
+            changed(each_node_once, NEWEST, "next(iter(waiting))"),
+            "You take the node that has waited longest. More may still come to it. Which node gets nothing more?",
+            lambda root: {node.variable: node.variable.grad for node in ends_of(root)},
+            "Nothing has arrived in the `.grad` of a leaf, since nobody has called backward(). Find what arrives "
+            "there yourself, by asking the nodes.",
+            lambda root: {node.variable: 1.0 for node in ends_of(root)},
+            "You found the leaves. But each of them has a plain 1, whatever the nodes pass on: ask each node with "
+            "what has arrived there.",
+            by_the_ends,
+            "The keys are the AccumulateGrad nodes. The leaf that belongs to one is `node.variable`.",
         ),
         hints=(
             "Write `walk` down first. Which line puts nodes into `waiting`, and what has to be put in with them?",

@@ -7,7 +7,7 @@ from typing import Any
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 from course.judging.sources import calls
 
 # 6.2
@@ -97,10 +97,6 @@ def kept(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return [result.grad for result in results]
 
 
-def not_kept(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    return [None for _ in functions]
-
-
 def each_alone(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     """Return the slope of each function by its own input."""
     slopes = []
@@ -115,10 +111,6 @@ def each_alone(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
 def one_by_one(x: engine.Tensor, functions: list[Callable], retain_graph: bool = True) -> list[Any]:
     results = [x := function(x) for function in functions]
     return [engine.autograd.grad(x, result, retain_graph=retain_graph) for result in results]
-
-
-def thrown_away(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    return [slope for (slope,) in one_by_one(x, functions, retain_graph=False)]
 
 
 def swapped(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
@@ -138,10 +130,6 @@ def each_by_x(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
 def results_of_the_last(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     results = [x := function(x) for function in functions]
     return list(engine.autograd.grad(results, x))
-
-
-def never_chained(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    return [slope for function in functions for slope in kept(x, [function, total])[:1]]
 
 
 def from_x_each_time(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
@@ -383,10 +371,6 @@ def as_if_a_node_were_a_tensor(y: engine.Tensor) -> list[Any]:
     return waiting
 
 
-def never_further(y: engine.Tensor) -> list[Any]:
-    return []
-
-
 def two_steps_back(y: engine.Tensor) -> list[Any]:
     layer = {y.grad_fn}
     ends: set[Any] = set()
@@ -394,10 +378,6 @@ def two_steps_back(y: engine.Tensor) -> list[Any]:
         layer = {p for node in layer for p, _ in node.next_functions if p is not None}
         ends |= {node for node in layer if hasattr(node, "variable")}
     return [node.variable for node in ends]
-
-
-def at_the_last_node(y: engine.Tensor) -> list[Any]:
-    return [y.grad_fn.variable]  # type: ignore[union-attr]
 
 
 def one_step_back(y: engine.Tensor) -> list[Any]:
@@ -417,9 +397,11 @@ EXERCISES = (
         key="06.1",
         points=1,
         answer={"a", "d", "f"},
-        wrong=(
-            ({"a", "b", "d", "e", "f"}, "Those are all that take notes. But only leaves keep what arrives."),
-            ({"a", "c", "d", "f", "g"}, "Those are all the leaves. But two of them were never asked to take notes."),
+        wrong=mistakes(
+            {"a", "b", "d", "e", "f"},
+            "Those are all that take notes. But only leaves keep what arrives.",
+            {"a", "c", "d", "f", "g"},
+            "Those are all the leaves. But two of them were never asked to take notes.",
         ),
         entries={
             "a": "a was asked when it was made, and no operation made it since.",
@@ -444,28 +426,18 @@ EXERCISES = (
         answer=in_place,
         trial=knobs_trial,
         hidden=knobs_more,
-        wrong=(
-            (
-                lambda n, dtype: (engine.randn(n) * 0.1).requires_grad_().to(dtype),
-                "With 32 bits that is right, with 64 it is not: there, `to` makes another tensor, which is a result.",
-            ),
-            (
-                lambda n, dtype: engine.randn(n, dtype=dtype, requires_grad=True).mul_(0.1),
-                "A knob must not be written to while notes are taken. Compute first, and ask then.",
-            ),
-            (
-                seeded,
-                "The seed is set inside the function, so every call gives the same numbers. Leave it to whoever calls.",
-            ),
-            (
-                lambda n, dtype: (engine.rand(n).to(dtype) * 0.1).requires_grad_(),
-                "Those numbers come from `rand`: all of them lie between 0 and 0.1. `randn` gives both signs.",
-            ),
-            (
-                lambda n, dtype: (engine.randn(n, dtype=dtype) * 0.1).requires_grad_(),
-                "They are knobs, but with 20 of them in 64 bits not the same numbers: `randn(n, dtype=dtype)` draws "
-                "others there. Draw as the given line does, `randn(n)`, and convert then.",
-            ),
+        wrong=mistakes(
+            lambda n, dtype: (engine.randn(n) * 0.1).requires_grad_().to(dtype),
+            "With 32 bits that is right, with 64 it is not: there, `to` makes another tensor, which is a result.",
+            lambda n, dtype: engine.randn(n, dtype=dtype, requires_grad=True).mul_(0.1),
+            "A knob must not be written to while notes are taken. Compute first, and ask then.",
+            seeded,
+            "The seed is set inside the function, so every call gives the same numbers. Leave it to whoever calls.",
+            lambda n, dtype: (engine.rand(n).to(dtype) * 0.1).requires_grad_(),
+            "Those numbers come from `rand`: all of them lie between 0 and 0.1. `randn` gives both signs.",
+            lambda n, dtype: (engine.randn(n, dtype=dtype) * 0.1).requires_grad_(),
+            "They are knobs, but with 20 of them in 64 bits not the same numbers: `randn(n, dtype=dtype)` draws "
+            "others there. Draw as the given line does, `randn(n)`, and convert then.",
         ),
         properties=(
             Property(
@@ -513,100 +485,64 @@ EXERCISES = (
         answer=kept,
         trial=slopes_trial,
         hidden=slopes_more,
-        wrong=(
-            (
-                not_kept,
-                "There are no slopes: a result keeps none, unless it was asked to, by `retain_grad()` before "
-                "`backward()`.",
+        wrong=mistakes(
+            lambda x, functions: [None for _ in functions],
+            "There are no slopes: a result keeps none, unless it was asked to, by `retain_grad()` before `backward()`.",
+            changed(kept, "results = []", "results = [x]", "in results]", "in results[:-1]]"),
+            "Those are the slopes with respect to what *went into* each function, and not what came out of it.",
+            each_alone,
+            "Those are the slopes of each function by itself. How the *last* number moves is asked for: all that "
+            "comes after counts, too.",
+            one_by_one,
+            "`autograd.grad` gives a tuple, here with one entry. Take it out.",
+            lambda x, functions: [slope for (slope,) in one_by_one(x, functions, retain_graph=False)],
+            "The first `grad` threw away notes that the next one needs. Ask for all slopes in one call: the second "
+            "argument may be a list.",
+            swapped,
+            "The two are swapped: first what moves, which is the last result, and then what it moves with.",
+            changed(
+                kept,
+                "results = []",
+                "start, results = x, []",
+                "[result.grad for result in results]",
+                "[start.grad]",
             ),
-            (
-                changed(kept, "results = []", "results = [x]", "in results]", "in results[:-1]]"),
-                "Those are the slopes with respect to what *went into* each function, and not what came out of it.",
-            ),
-            (
-                each_alone,
-                "Those are the slopes of each function by itself. How the *last* number moves is asked for: all that "
-                "comes after counts, too.",
-            ),
-            (one_by_one, "`autograd.grad` gives a tuple, here with one entry. Take it out."),
-            (
-                thrown_away,
-                "The first `grad` threw away notes that the next one needs. Ask for all slopes in one call: the second "
-                "argument may be a list.",
-            ),
-            (swapped, "The two are swapped: first what moves, which is the last result, and then what it moves with."),
-            (
-                changed(
-                    kept,
-                    "results = []",
-                    "start, results = x, []",
-                    "[result.grad for result in results]",
-                    "[start.grad]",
-                ),
-                "That is the slope with respect to x. There should be one slope for each function.",
-            ),
-            (
-                lambda x, functions: kept(x, functions)[:-1],
-                "One slope is missing: the last result moves as far as itself, so the last slope is 1.",
-            ),
-            (
-                lambda x, functions: kept(x, functions)[::-1],
-                "The slopes are right, in the opposite order: the first is the one of the first function.",
-            ),
-            (
-                lambda x, functions: kept(x, functions)[-1:],
-                "Only the last result has been looked at. Keep all results, in a list: there should be one slope for "
-                "each function.",
-            ),
-            (
-                changed(kept, "results = []", "start, results = x, []", "result.grad", "start.grad"),
-                "That is the slope with respect to x, once for each function. Each *result* has a slope of its own.",
-            ),
-            (
-                changed(kept, "results = []", "results = [x]"),
-                "There is one slope too many: that with respect to x itself. Begin with what the first gives.",
-            ),
-            (
-                each_by_x,
-                "Those say how each result moves when *x* moves. The other half of the path is asked for: how the last "
-                "result moves when this one moves.",
-            ),
-            (
-                never_chained,
-                "Each function has been given x. Only the first one gets it; the next gets what came out of the first.",
-            ),
-            (
-                changed(kept, "in functions:", "in functions[::-1]:", "x.backward()", "x.sum().backward()"),
-                "The functions run in the opposite order. x goes into the first of the list.",
-            ),
-            (
-                results_of_the_last,
-                "What moves and what it moves with are swapped: first the last result, then the list of all results.",
-            ),
-            (changed(kept, "result.grad", "result"), "Those are the results themselves, and not slopes."),
-            (
-                from_x_each_time,
-                "The last result does not come from the others: they have no part in it. Only the first function gets "
-                "`x`; each of the others gets what came out of the one before.",
-            ),
-            (
-                nothing_but_the_last,
-                "No path leads back from the last result to the others. Did each function get what came out of the one "
-                "before it (and not `x`), and without a `detach()` in between?",
-            ),
-            (
-                changed(kept, "    x.backward()", "", "append(x)", "append(x); x.sum().backward(retain_graph=True)"),
-                "`backward()` was called from each result, and the slopes were added up. Only the last one moves here: "
-                "go back once, from there.",
-            ),
-            (
-                lambda x, functions: [slope.item() for slope in kept(x, functions)],
-                "`item()` takes out one number. A result with several numbers has as many slopes: leave the tensors.",
-            ),
-            (
-                lambda x, functions: [slope.sum() for slope in kept(x, functions)],
-                "A result with several numbers has as many slopes. Do not add them up.",
-            ),
+            "That is the slope with respect to x. There should be one slope for each function.",
+            lambda x, functions: kept(x, functions)[:-1],
+            "One slope is missing: the last result moves as far as itself, so the last slope is 1.",
+            lambda x, functions: kept(x, functions)[::-1],
+            "The slopes are right, in the opposite order: the first is the one of the first function.",
+            lambda x, functions: kept(x, functions)[-1:],
+            "Only the last result has been looked at. Keep all results, in a list: there should be one slope for "
+            "each function.",
+            changed(kept, "results = []", "start, results = x, []", "result.grad", "start.grad"),
+            "That is the slope with respect to x, once for each function. Each *result* has a slope of its own.",
+            changed(kept, "results = []", "results = [x]"),
+            "There is one slope too many: that with respect to x itself. Begin with what the first gives.",
+            each_by_x,
+            "Those say how each result moves when *x* moves. The other half of the path is asked for: how the last "
+            "result moves when this one moves.",
+            lambda x, functions: [slope for function in functions for slope in kept(x, [function, total])[:1]],
+            "Each function has been given x. Only the first one gets it; the next gets what came out of the first.",
+            changed(kept, "in functions:", "in functions[::-1]:", "x.backward()", "x.sum().backward()"),
+            "The functions run in the opposite order. x goes into the first of the list.",
+            results_of_the_last,
+            "What moves and what it moves with are swapped: first the last result, then the list of all results.",
+            changed(kept, "result.grad", "result"),
+            "Those are the results themselves, and not slopes.",
+            from_x_each_time,
+            "The last result does not come from the others: they have no part in it. Only the first function gets "
+            "`x`; each of the others gets what came out of the one before.",
+            nothing_but_the_last,
+            "No path leads back from the last result to the others. Did each function get what came out of the one "
+            "before it (and not `x`), and without a `detach()` in between?",
+            changed(kept, "    x.backward()", "", "append(x)", "append(x); x.sum().backward(retain_graph=True)"),
+            "`backward()` was called from each result, and the slopes were added up. Only the last one moves here: "
+            "go back once, from there.",
+            lambda x, functions: [slope.item() for slope in kept(x, functions)],
+            "`item()` takes out one number. A result with several numbers has as many slopes: leave the tensors.",
+            lambda x, functions: [slope.sum() for slope in kept(x, functions)],
+            "A result with several numbers has as many slopes. Do not add them up.",
         ),
         properties=(
             Property(
@@ -639,84 +575,53 @@ EXERCISES = (
         answer=hook(lambda arriving, most: engine.where(arriving.abs() > most, most * arriving.sign(), arriving)),
         trial=limit_trial,
         hidden=limit_more,
-        wrong=(
-            (
-                hook(lambda arriving, most: arriving.clamp(max=most)),
-                "Above it is limited, and below it is not: -4 is as large as 4, in the other direction.",
-            ),
-            (
-                hook(lambda arriving, most: arriving.clamp(0, most)),
-                "Negative slopes have become 0. Those from -most on should stay.",
-            ),
-            (
-                hook(lambda arriving, most: arriving.clamp(-most)),
-                "Below it is limited, and above it is not: with one number, `clamp` takes it as the least.",
-            ),
-            (
-                hook(lambda arriving, most: arriving.clamp(most)),
-                "With one number, `clamp` takes it as the *least*: small numbers are made larger.",
-            ),
-            (at_once, "`register_hook` takes a function, to be called later. This is a tensor, computed at once."),
-            (
-                too_early,
-                "When `limit` is called, nothing has arrived yet, and `.grad` is None. Let a function wait there.",
-            ),
-            (hook(scaled), "All numbers are made smaller together. Only those beyond the limit should change."),
-            (
-                hook(written_over),
-                "The hook writes over what it was given. Another tensor gets the same gradient: give back a new one.",
-            ),
-            (of_the_numbers, "What you limit is h. What *arrives* there is the argument of the hook."),
-            (
-                hook(lambda arriving, most: engine.ones_like(arriving) * most),
-                "Whatever arrives, `most` goes on. What is within the limit should stay as it is.",
-            ),
-            (
-                hook(lambda arriving, most: most * arriving.sign()),
-                "Whatever arrives, `most` or `-most` goes on. What is within the limit should stay as it is.",
-            ),
-            (
-                hook(lambda arriving, most: arriving.abs().clamp(max=most)),
-                "The signs are gone: with `abs()`, -4 has become 1. It should be passed on as -1.",
-            ),
-            (
-                hook(lambda arriving, most: arriving.clamp(-1, 1)),
-                "It limits to the numbers from -1 to 1, whatever `most` is.",
-            ),
-            (
-                hook(lambda arriving, most: engine.where(arriving.abs() > most, 0.0, arriving)),
-                "What is beyond the limit has become 0. It should be passed on as `most` or `-most`.",
-            ),
-            (
-                hook(shortened),
-                "That limits the *length* of the whole gradient: all numbers shrink together. Limit each for itself.",
-            ),
-            (
-                hook(of_one_number),
-                "Python's `min` and `max` compare two single numbers. What arrives may be many: `clamp` looks at each.",
-            ),
-            (
-                hook(lambda arriving, most: arriving.clamp(most, -most)),
-                "The two numbers of `clamp` are swapped: the least comes first.",
-            ),
-            (
-                hook(lambda arriving, most: arriving * most),
-                "What arrives is multiplied by `most`. It should be limited.",
-            ),
-            (hook(lambda arriving, most: arriving / most), "What arrives is divided by `most`. It should be limited."),
-            (
-                hook(lambda arriving, most: arriving.clamp(-int(most), int(most))),
-                "`most` has lost its fraction: a limit of 2.5 is not one of 2.",
-            ),
-            (
-                once_alone,
-                "The first time it is limited, and after that it is not. A hook that is to stay must not be removed.",
-            ),
-            (
-                hook(only_if_one_is_above),
-                "It limits only if one number is above `most`. Here one is below `-most`, and none is above.",
-            ),
-            (at_the_end, "This kind of hook is for knobs alone, and comes after the adding. `h` may be a result."),
+        wrong=mistakes(
+            hook(lambda arriving, most: arriving.clamp(max=most)),
+            "Above it is limited, and below it is not: -4 is as large as 4, in the other direction.",
+            hook(lambda arriving, most: arriving.clamp(0, most)),
+            "Negative slopes have become 0. Those from -most on should stay.",
+            hook(lambda arriving, most: arriving.clamp(-most)),
+            "Below it is limited, and above it is not: with one number, `clamp` takes it as the least.",
+            hook(lambda arriving, most: arriving.clamp(most)),
+            "With one number, `clamp` takes it as the *least*: small numbers are made larger.",
+            at_once,
+            "`register_hook` takes a function, to be called later. This is a tensor, computed at once.",
+            too_early,
+            "When `limit` is called, nothing has arrived yet, and `.grad` is None. Let a function wait there.",
+            hook(scaled),
+            "All numbers are made smaller together. Only those beyond the limit should change.",
+            hook(written_over),
+            "The hook writes over what it was given. Another tensor gets the same gradient: give back a new one.",
+            of_the_numbers,
+            "What you limit is h. What *arrives* there is the argument of the hook.",
+            hook(lambda arriving, most: engine.ones_like(arriving) * most),
+            "Whatever arrives, `most` goes on. What is within the limit should stay as it is.",
+            hook(lambda arriving, most: most * arriving.sign()),
+            "Whatever arrives, `most` or `-most` goes on. What is within the limit should stay as it is.",
+            hook(lambda arriving, most: arriving.abs().clamp(max=most)),
+            "The signs are gone: with `abs()`, -4 has become 1. It should be passed on as -1.",
+            hook(lambda arriving, most: arriving.clamp(-1, 1)),
+            "It limits to the numbers from -1 to 1, whatever `most` is.",
+            hook(lambda arriving, most: engine.where(arriving.abs() > most, 0.0, arriving)),
+            "What is beyond the limit has become 0. It should be passed on as `most` or `-most`.",
+            hook(shortened),
+            "That limits the *length* of the whole gradient: all numbers shrink together. Limit each for itself.",
+            hook(of_one_number),
+            "Python's `min` and `max` compare two single numbers. What arrives may be many: `clamp` looks at each.",
+            hook(lambda arriving, most: arriving.clamp(most, -most)),
+            "The two numbers of `clamp` are swapped: the least comes first.",
+            hook(lambda arriving, most: arriving * most),
+            "What arrives is multiplied by `most`. It should be limited.",
+            hook(lambda arriving, most: arriving / most),
+            "What arrives is divided by `most`. It should be limited.",
+            hook(lambda arriving, most: arriving.clamp(-int(most), int(most))),
+            "`most` has lost its fraction: a limit of 2.5 is not one of 2.",
+            once_alone,
+            "The first time it is limited, and after that it is not. A hook that is to stay must not be removed.",
+            hook(only_if_one_is_above),
+            "It limits only if one number is above `most`. Here one is below `-most`, and none is above.",
+            at_the_end,
+            "This kind of hook is for knobs alone, and comes after the adding. `h` may be a result.",
         ),
         properties=(
             Property(
@@ -770,27 +675,27 @@ EXERCISES = (
         answer=by_layers,
         trial=find_trial,
         hidden=find_more,
-        wrong=(
-            (one_step_back, "You have looked one step back. The ends of the graph may be further away."),
-            (first_path, "You have followed one path. Where a node has several inputs, all of them must be followed."),
+        wrong=mistakes(
+            one_step_back,
+            "You have looked one step back. The ends of the graph may be further away.",
+            first_path,
+            "You have followed one path. Where a node has several inputs, all of them must be followed.",
             *(
-                (
+                part
+                for first in ("next_functions", "name")
+                for part in (
                     functools.partial(without_looking, first=first),
                     f"Where an input takes no notes, None stands in place of a node, and None has no `{first}`. Pass "
                     "over it.",
                 )
-                for first in ("next_functions", "name")
             ),
-            (
-                at_the_last_node,
-                "`y.grad_fn` is the node that made y. Only an AccumulateGrad has a `variable`: follow "
-                "`next_functions` until you get there.",
-            ),
-            (
-                lambda y: [knob.grad for knob in by_layers(y)],
-                "Those are the `.grad` of the knobs, and nothing has arrived. The knobs themselves are asked for.",
-            ),
-            (lambda y: len(by_layers(y)), "That is how many there are. A list of the tensors themselves is asked for."),
+            lambda y: [y.grad_fn.variable],
+            "`y.grad_fn` is the node that made y. Only an AccumulateGrad has a `variable`: follow "
+            "`next_functions` until you get there.",
+            lambda y: [knob.grad for knob in by_layers(y)],
+            "Those are the `.grad` of the knobs, and nothing has arrived. The knobs themselves are asked for.",
+            lambda y: len(by_layers(y)),
+            "That is how many there are. A list of the tensors themselves is asked for.",
         ),
         properties=(
             Property(
@@ -821,7 +726,7 @@ EXERCISES = (
                 "and a number; a node has `next_functions`, too, and an AccumulateGrad has `variable`.",
             ),
             Property(
-                never_further,
+                lambda y: [],
                 lambda did: did.result != [],
                 "The list is empty. Does your walk go on from `y.grad_fn` to what `next_functions` points to? (If your "
                 "function calls another one, or itself: is what that finds kept?)",

@@ -6,7 +6,7 @@ from typing import Any
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 
 # 7.2
 
@@ -49,10 +49,6 @@ def one_each(losses: list[engine.Tensor], w: engine.Tensor) -> list[engine.Tenso
 
 def one_by_one(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
     return engine.stack(one_each(losses, w)).mean(0)
-
-
-def without_retaining(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
-    return sum(engine.autograd.grad(loss, w)[0] for loss in losses) / len(losses)
 
 
 def without_retaining_into_grad(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
@@ -316,10 +312,6 @@ def without_notes(scores: engine.Tensor) -> engine.Tensor:
     return e
 
 
-def all_without_notes(scores: engine.Tensor) -> engine.Tensor:
-    return without_notes(scores.detach())
-
-
 def share(scores: engine.Tensor) -> engine.Tensor:
     e = scores.exp()
     return e / e.sum()
@@ -357,9 +349,11 @@ EXERCISES = (
         key="07.1",
         points=1,
         answer=(3.0, 8.0, 12.0, 6.0),
-        wrong=(
-            ((3.0, 5.0, 12.0, 6.0), "The second line does not *set* w.grad: what arrives is added to what is there."),
-            ((3.0, 8.0, 20.0, 26.0), "w.grad was cleared before the third line, and set to zero before the fourth."),
+        wrong=mistakes(
+            (3.0, 5.0, 12.0, 6.0),
+            "The second line does not *set* w.grad: what arrives is added to what is there.",
+            (3.0, 8.0, 20.0, 26.0),
+            "w.grad was cleared before the third line, and set to zero before the fourth.",
         ),
         entries={
             1: (
@@ -402,71 +396,54 @@ EXERCISES = (
         answer=one_by_one,
         trial=mean_trial,
         hidden=mean_more,
-        wrong=(
-            (
-                lambda losses, w: one_each(losses, w)[-1] / len(losses),
-                "That is the last gradient alone, divided by how many there are: is w.grad cleared before each?",
-            ),
-            (lambda losses, w: sum(one_each(losses, w)) / 2, "Right for two losses. Divide by how many there are."),
-            (summed, "That is the sum of the gradients, and not their mean."),
-            (
-                lambda losses, w: engine.stack(one_each(losses, w)).mean(),
-                "The mean goes over the elements of w, too. Each of them has a mean of its own: dim=0.",
-            ),
-            (
-                lambda losses, w: engine.autograd.grad(sum(losses) / len(losses), w),
-                "autograd.grad gives a tuple, here with one entry. Take it out.",
-            ),
-            (
-                lambda losses, w: one_each(losses, w)[-1],
-                "That is the gradient of the last loss alone. Each one has taken the place of the one before.",
-            ),
-            (lambda losses, w: one_each(losses, w)[0], "That is the gradient of the first loss alone."),
-            (
-                lambda losses, w: sum(losses) / len(losses),
-                "That is the mean of the losses themselves. How does it move when w moves?",
-            ),
-            (
-                lambda losses, w: engine.autograd.grad(w, sum(losses))[0],
-                "No path leads from the first argument of `grad` back to the second. First comes what moves, a loss; "
-                "then w itself.",
-            ),
-            (mean_without_notes, "The mean was computed without notes, so no path leads back from it."),
-            (one_each, "Those are the gradients one by one, in a list. Their mean is asked for."),
-            (lambda losses, w: one_by_one(losses, w) / len(losses), "You have divided by the number of losses twice."),
-            (
-                running_total,
-                "The first gradient is in there several times: w.grad was not cleared between two losses, and so "
-                "already held the sum.",
-            ),
-            (
-                lambda losses, w: engine.zeros_like(w),
-                "You return the very tensor in which you then write zeros. `zero_()` writes into it, `None` does not.",
-            ),
-            (left_behind, "w.grad does not hold what it held before your function was called."),
-            (
-                cleared_at_the_end,
-                "It works only while w.grad is None. What was in there before has been added, and then thrown away.",
-            ),
-            (
-                lambda losses, w: (summed(losses, w) + (0 if w.grad is None else w.grad)) / len(losses),
-                "What was in w.grad before has been added to, and divided with the rest.",
-            ),
-            (
-                with_what_was_before,
-                "What was in w.grad before is in the result, too: `backward()` adds to it. Set it aside first, and "
-                "clear w.grad.",
-            ),
-            (
-                divided_with_the_rest,
-                "What was in w.grad before has been added to, divided with the rest, and then thrown away.",
-            ),
-            (put_back_by_name, "A second name for w.grad keeps nothing: backward() adds to that very tensor."),
-            (cleared_at_both_ends, "The mean is right. But what w.grad held before your function was called is lost."),
-            (
-                without_retaining,
-                "Two of the losses share notes, and the first `grad` threw them away. Go back once for all of them.",
-            ),
+        wrong=mistakes(
+            lambda losses, w: one_each(losses, w)[-1] / len(losses),
+            "That is the last gradient alone, divided by how many there are: is w.grad cleared before each?",
+            lambda losses, w: sum(one_each(losses, w)) / 2,
+            "Right for two losses. Divide by how many there are.",
+            summed,
+            "That is the sum of the gradients, and not their mean.",
+            lambda losses, w: engine.stack(one_each(losses, w)).mean(),
+            "The mean goes over the elements of w, too. Each of them has a mean of its own: dim=0.",
+            lambda losses, w: engine.autograd.grad(sum(losses) / len(losses), w),
+            "autograd.grad gives a tuple, here with one entry. Take it out.",
+            lambda losses, w: one_each(losses, w)[-1],
+            "That is the gradient of the last loss alone. Each one has taken the place of the one before.",
+            lambda losses, w: one_each(losses, w)[0],
+            "That is the gradient of the first loss alone.",
+            lambda losses, w: sum(losses) / len(losses),
+            "That is the mean of the losses themselves. How does it move when w moves?",
+            lambda losses, w: engine.autograd.grad(w, sum(losses))[0],
+            "No path leads from the first argument of `grad` back to the second. First comes what moves, a loss; "
+            "then w itself.",
+            mean_without_notes,
+            "The mean was computed without notes, so no path leads back from it.",
+            one_each,
+            "Those are the gradients one by one, in a list. Their mean is asked for.",
+            lambda losses, w: one_by_one(losses, w) / len(losses),
+            "You have divided by the number of losses twice.",
+            running_total,
+            "The first gradient is in there several times: w.grad was not cleared between two losses, and so "
+            "already held the sum.",
+            lambda losses, w: engine.zeros_like(w),
+            "You return the very tensor in which you then write zeros. `zero_()` writes into it, `None` does not.",
+            left_behind,
+            "w.grad does not hold what it held before your function was called.",
+            cleared_at_the_end,
+            "It works only while w.grad is None. What was in there before has been added, and then thrown away.",
+            lambda losses, w: (summed(losses, w) + (0 if w.grad is None else w.grad)) / len(losses),
+            "What was in w.grad before has been added to, and divided with the rest.",
+            with_what_was_before,
+            "What was in w.grad before is in the result, too: `backward()` adds to it. Set it aside first, and "
+            "clear w.grad.",
+            divided_with_the_rest,
+            "What was in w.grad before has been added to, divided with the rest, and then thrown away.",
+            put_back_by_name,
+            "A second name for w.grad keeps nothing: backward() adds to that very tensor.",
+            cleared_at_both_ends,
+            "The mean is right. But what w.grad held before your function was called is lost.",
+            lambda losses, w: sum(engine.autograd.grad(loss, w)[0] for loss in losses) / len(losses),
+            "Two of the losses share notes, and the first `grad` threw them away. Go back once for all of them.",
         ),
         properties=(
             Property(
@@ -496,100 +473,65 @@ EXERCISES = (
         answer=by_parts,
         trial=parts_trial,
         hidden=parts_more,
-        wrong=(
-            (
-                with_share("2 * len(x) / len(xs)"),
-                "Twice what it should be: `backward()` twice for each part, or a part that comes by twice.",
+        wrong=mistakes(
+            with_share("2 * len(x) / len(xs)"),
+            "Twice what it should be: `backward()` twice for each part, or a part that comes by twice.",
+            changed(by_parts, "xs[first : first + size], ys[first : first + size]", "xs[[first]], ys[[first]]"),
+            "`xs[first]` is one example, the first of its part. A whole part is `xs[first : first + size]`.",
+            changed(
+                by_parts,
+                "xs[first : first + size]",
+                "xs[first : first + size + 1]",
+                "ys[first : first + size]",
+                "ys[first : first + size + 1]",
             ),
-            (
-                changed(by_parts, "xs[first : first + size], ys[first : first + size]", "xs[[first]], ys[[first]]"),
-                "`xs[first]` is one example, the first of its part. A whole part is `xs[first : first + size]`.",
-            ),
-            (
-                changed(
-                    by_parts,
-                    "xs[first : first + size]",
-                    "xs[first : first + size + 1]",
-                    "ys[first : first + size]",
-                    "ys[first : first + size + 1]",
-                ),
-                "The parts overlap: the end of a slice is not included, so `first : first + size` is `size` examples.",
-            ),
-            (
-                with_share("1 / -(-len(xs) // size)"),
-                "That is right if all parts are equally long. The last one is shorter here, and counts too much.",
-            ),
-            (with_share("size / len(xs)"), "The last part may be shorter than `size`, and then it counts too much."),
-            (with_share("1 / 2"), "There are not always two parts. And the last one may be shorter."),
-            (
-                with_share("1 / (len(xs) // size)"),
-                "`//` rounds down: 5 examples in parts of 2 make three parts. And the last one is shorter.",
-            ),
-            (
-                with_share("1 / size"),
-                "Each part's mean is divided by its length once more. What counts is which share of *all* it is.",
-            ),
-            (
-                with_share("1 / len(x)"),
-                "A mean is divided by the length of the part already. What counts is which share of *all* it is.",
-            ),
-            (with_share("len(x)"), "That is the slope of the *sum* over all examples. Their mean is asked for."),
-            (
-                with_share("size"),
-                "Multiplied by `size`, a mean becomes a sum. And then nothing divides by the number of all examples.",
-            ),
-            (
-                with_share("1 / len(xs)"),
-                "Each part's mean is divided by the number of all examples. But a part has several of them.",
-            ),
-            (
-                with_share("1"),
-                "Those are the means of the parts, added up. An example counts for one of its *part*; it should count "
-                "for one of *all*.",
-            ),
-            (
-                with_share("len(x) / size"),
-                "Each part is divided by `size`, so an example counts for one of its *part*; it should count for one "
-                "of *all*.",
-            ),
-            (
-                changed(by_parts, "w.grad = None", ""),
-                "What was in w.grad before the first part is in the result, too. It must be cleared once, at the "
-                "beginning.",
-            ),
-            (
-                changed(by_parts, "loss.backward()", "loss.backward(); return w.grad"),
-                "Only the first part comes by: your function returns before the loop is done.",
-            ),
-            (
-                changed(
-                    by_parts, "len(x) / len(xs)", "len(x)", "loss.backward()", "loss.backward(); w.grad /= len(xs)"
-                ),
-                "What has arrived so far is divided again in every round. Divide the loss of each part.",
-            ),
-            (
-                changed(by_parts, "loss.backward()", "loss.backward(); w.grad.zero_()"),
-                "w.grad is cleared after every part, so nothing is left in the end. Here adding is what you want.",
-            ),
-            (not_squared, "The differences are not squared: the mean of their *squares* is asked for."),
-            (cut_off, "The loss has been cut off from w before `backward()` is called."),
-            (
-                changed(by_parts, "len(xs), size)", "len(xs) // size * size, size)"),
-                "Some examples never come by: the last part is shorter than `size`, and was left out.",
-            ),
-            (
-                changed(by_parts, "return w.grad", "return w.grad.item()"),
-                "The slope is right, but it is a plain number. Leave it a tensor: w may be a large one.",
-            ),
-            (
-                changed(by_parts, "loss = ", "w.grad = None; loss = "),
-                "w.grad is cleared in every round: only the last part is left. Here adding is what you want.",
-            ),
-            (
-                changed(by_parts, "len(x) / len(xs)", "1", "loss = ", "w.grad = None; loss = "),
-                "w.grad is cleared in every round: only the mean of the last part is left. Adding is what you want, "
-                "but each part should count as much as its share of all examples.",
-            ),
+            "The parts overlap: the end of a slice is not included, so `first : first + size` is `size` examples.",
+            with_share("1 / -(-len(xs) // size)"),
+            "That is right if all parts are equally long. The last one is shorter here, and counts too much.",
+            with_share("size / len(xs)"),
+            "The last part may be shorter than `size`, and then it counts too much.",
+            with_share("1 / 2"),
+            "There are not always two parts. And the last one may be shorter.",
+            with_share("1 / (len(xs) // size)"),
+            "`//` rounds down: 5 examples in parts of 2 make three parts. And the last one is shorter.",
+            with_share("1 / size"),
+            "Each part's mean is divided by its length once more. What counts is which share of *all* it is.",
+            with_share("1 / len(x)"),
+            "A mean is divided by the length of the part already. What counts is which share of *all* it is.",
+            with_share("len(x)"),
+            "That is the slope of the *sum* over all examples. Their mean is asked for.",
+            with_share("size"),
+            "Multiplied by `size`, a mean becomes a sum. And then nothing divides by the number of all examples.",
+            with_share("1 / len(xs)"),
+            "Each part's mean is divided by the number of all examples. But a part has several of them.",
+            with_share("1"),
+            "Those are the means of the parts, added up. An example counts for one of its *part*; it should count "
+            "for one of *all*.",
+            with_share("len(x) / size"),
+            "Each part is divided by `size`, so an example counts for one of its *part*; it should count for one "
+            "of *all*.",
+            changed(by_parts, "w.grad = None", ""),
+            "What was in w.grad before the first part is in the result, too. It must be cleared once, at the "
+            "beginning.",
+            changed(by_parts, "loss.backward()", "loss.backward(); return w.grad"),
+            "Only the first part comes by: your function returns before the loop is done.",
+            changed(by_parts, "len(x) / len(xs)", "len(x)", "loss.backward()", "loss.backward(); w.grad /= len(xs)"),
+            "What has arrived so far is divided again in every round. Divide the loss of each part.",
+            changed(by_parts, "loss.backward()", "loss.backward(); w.grad.zero_()"),
+            "w.grad is cleared after every part, so nothing is left in the end. Here adding is what you want.",
+            not_squared,
+            "The differences are not squared: the mean of their *squares* is asked for.",
+            cut_off,
+            "The loss has been cut off from w before `backward()` is called.",
+            changed(by_parts, "len(xs), size)", "len(xs) // size * size, size)"),
+            "Some examples never come by: the last part is shorter than `size`, and was left out.",
+            changed(by_parts, "return w.grad", "return w.grad.item()"),
+            "The slope is right, but it is a plain number. Leave it a tensor: w may be a large one.",
+            changed(by_parts, "loss = ", "w.grad = None; loss = "),
+            "w.grad is cleared in every round: only the last part is left. Here adding is what you want.",
+            changed(by_parts, "len(x) / len(xs)", "1", "loss = ", "w.grad = None; loss = "),
+            "w.grad is cleared in every round: only the mean of the last part is left. Adding is what you want, "
+            "but each part should count as much as its share of all examples.",
         ),
         properties=(
             Property(
@@ -625,81 +567,53 @@ EXERCISES = (
         answer=read_by_formula,
         trial=read_trial,
         hidden=read_more,
-        wrong=(
-            (
-                retaining,
-                "The notes of the rounds before are kept, but w has been changed since: they are no longer true.",
+        wrong=mistakes(
+            retaining,
+            "The notes of the rounds before are kept, but w has been changed since: they are no longer true.",
+            changed(read, "state.detach()", "state.clone()"),
+            "There is still a path from the second round to the first, whose notes are gone. (From a clone, too; "
+            "and `state.detach()` must be given the name `state`.)",
+            changed(read, ".tanh()", ".tanh().detach()"),
+            "Here w has been cut off from its own loss: no path is left between them. Cut the state off later, "
+            "once `backward()` is done.",
+            changed(read, "state.detach()", "engine.tensor(1.0)"),
+            "The state begins at 1 again in each round. It should be carried on.",
+            changed(read, "w.grad = None", ""),
+            "w.grad is not cleared: each step goes along the sum of all slopes so far.",
+            judged_late,
+            "Those are the losses *after* each step. The loss of a round is the one that it went back from.",
+            functools.partial(judged_late, again=True),
+            "The state was computed anew, with the changed w. Carry on the number that there was.",
+            one_step_at_the_end,
+            "The step is taken once, at the end. w should be trained after each number; and then the notes of the "
+            "rounds before cannot be kept.",
+            changed(
+                read,
+                "state = state.detach()",
+                "",
+                "backward()",
+                "backward(retain_graph=True)",
+                "w -= ",
+                "w.data -= ",
             ),
-            (
-                changed(read, "state.detach()", "state.clone()"),
-                "There is still a path from the second round to the first, whose notes are gone. (From a clone, too; "
-                "and `state.detach()` must be given the name `state`.)",
-            ),
-            (
-                changed(read, ".tanh()", ".tanh().detach()"),
-                "Here w has been cut off from its own loss: no path is left between them. Cut the state off later, "
-                "once `backward()` is done.",
-            ),
-            (
-                changed(read, "state.detach()", "engine.tensor(1.0)"),
-                "The state begins at 1 again in each round. It should be carried on.",
-            ),
-            (
-                changed(read, "w.grad = None", ""),
-                "w.grad is not cleared: each step goes along the sum of all slopes so far.",
-            ),
-            (
-                judged_late,
-                "Those are the losses *after* each step. The loss of a round is the one that it went back from.",
-            ),
-            (
-                functools.partial(judged_late, again=True),
-                "The state was computed anew, with the changed w. Carry on the number that there was.",
-            ),
-            (
-                one_step_at_the_end,
-                "The step is taken once, at the end. w should be trained after each number; and then the notes of the "
-                "rounds before cannot be kept.",
-            ),
-            (
-                changed(
-                    read,
-                    "state = state.detach()",
-                    "",
-                    "backward()",
-                    "backward(retain_graph=True)",
-                    "w -= ",
-                    "w.data -= ",
-                ),
-                "The notes of all rounds are kept, and `.data` hides that w was changed: the slopes are wrong, and "
-                "nothing says so.",
-            ),
-            (
-                changed(read, "state.detach()", "state.requires_grad_(False)"),
-                "The state is a result, and cannot be told to take no notes. `detach()` makes a new tensor of it.",
-            ),
-            (
-                changed(read, "state.detach()", "number"),
-                "The next state is the number that was read. What comes out of `tanh` should be carried on.",
-            ),
-            (
-                states_as_losses,
-                "Those are the states. The losses are asked for: how far each state is from 0.5, squared.",
-            ),
-            (
-                changed(read, "state.detach()", "loss.detach()"),
-                "The next state is the loss. What comes out of `tanh` should be carried on.",
-            ),
-            (changed(read, "w -= ", "w += "), "The step goes uphill: it is subtracted, `w -= ...`."),
-            (
-                changed(read, "loss.item()", "loss.detach().numpy()"),
-                "The losses are arrays of NumPy. A plain number comes from `item()`.",
-            ),
-            (changed(read, "loss.item()", "round(loss.item(), 2)"), "The losses are rounded. Leave them as they are."),
-            (
-                changed(read, "loss.item()", "loss.detach()"),
-                "The losses have no notes behind them, but they are still tensors. A plain number comes from `item()`.",
-            ),
+            "The notes of all rounds are kept, and `.data` hides that w was changed: the slopes are wrong, and "
+            "nothing says so.",
+            changed(read, "state.detach()", "state.requires_grad_(False)"),
+            "The state is a result, and cannot be told to take no notes. `detach()` makes a new tensor of it.",
+            changed(read, "state.detach()", "number"),
+            "The next state is the number that was read. What comes out of `tanh` should be carried on.",
+            states_as_losses,
+            "Those are the states. The losses are asked for: how far each state is from 0.5, squared.",
+            changed(read, "state.detach()", "loss.detach()"),
+            "The next state is the loss. What comes out of `tanh` should be carried on.",
+            changed(read, "w -= ", "w += "),
+            "The step goes uphill: it is subtracted, `w -= ...`.",
+            changed(read, "loss.item()", "loss.detach().numpy()"),
+            "The losses are arrays of NumPy. A plain number comes from `item()`.",
+            changed(read, "loss.item()", "round(loss.item(), 2)"),
+            "The losses are rounded. Leave them as they are.",
+            changed(read, "loss.item()", "loss.detach()"),
+            "The losses have no notes behind them, but they are still tensors. A plain number comes from `item()`.",
         ),
         properties=(
             Property(
@@ -746,52 +660,42 @@ EXERCISES = (
         answer=lambda scores: engine.softmax(scores, 0),
         trial=shares_trial,
         hidden=shares_more,
-        wrong=(
-            (
-                divided_by(lambda scores: scores.exp().norm()),
-                "Divided by the length of e: the squares of the shares add up to 1, and not the shares.",
-            ),
-            (
-                lambda scores: scores**2 / (scores**2).sum(),
-                "Those are shares of the squares. Of each score take `exp`.",
-            ),
-            (
-                without_notes,
-                "What exp remembers is still written over: `/=` and `div_` do that, inside of `no_grad` too.",
-            ),
-            (all_without_notes, "The shares are right, but they have no past: no gradient gets back to the scores."),
-            (
-                changed(share, "e.sum()", "e.sum().detach()"),
-                "The shares are right, the gradient is not: each score acts on the sum, too, and to the notes your sum "
-                "is a constant. (With `detach` and with `.data` nothing warns of that.)",
-            ),
-            (
-                changed(share, "return e / e.sum()", "e[:] = e / e.sum(); return e"),
-                "`e[:] = ...` writes into e, too, and e is what exp remembers. Make a new tensor.",
-            ),
-            (
-                changed(share, "return e", "return e.detach()"),
-                "The shares are right, the gradient is not: above the line, e has been cut off from the scores.",
-            ),
-            (
-                lambda scores: (scores / scores.sum()).exp(),
-                "You divide first, and take `exp` after that. First `exp` of each score, and then divide by their sum.",
-            ),
-            (lambda scores: scores / scores.sum(), "Those are shares of the scores themselves: the `exp` is missing."),
-            (divided_by(lambda scores: scores.sum()), "Divided by the sum of the *scores*. Take the sum of their exp."),
-            (lambda scores: scores.exp() - scores.exp().sum(), "The sum is subtracted. Each exp is *divided* by it."),
-            (lambda scores: engine.log_softmax(scores, 0), "Those are the logarithms of the shares."),
-            (divided_by(lambda scores: scores.exp().mean()), "Divided by the mean: the shares do not add up to 1."),
-            (divided_by(lambda scores: scores.exp().max()), "Divided by the largest: the shares do not add up to 1."),
-            (
-                lambda scores: scores.exp_() / scores.sum(),
-                "`exp_` writes into the scores that were given, and they are a knob. `exp` makes a new tensor.",
-            ),
-            (
-                lambda scores: [e.item() / scores.exp().sum().item() for e in scores.exp()],
-                "Plain numbers have no past: no gradient gets back to the scores. Stay with tensors.",
-            ),
-            (new_leaf, "The shares are right, but they have lost their past: no gradient gets back to the scores."),
+        wrong=mistakes(
+            divided_by(lambda scores: scores.exp().norm()),
+            "Divided by the length of e: the squares of the shares add up to 1, and not the shares.",
+            lambda scores: scores**2 / (scores**2).sum(),
+            "Those are shares of the squares. Of each score take `exp`.",
+            without_notes,
+            "What exp remembers is still written over: `/=` and `div_` do that, inside of `no_grad` too.",
+            lambda scores: without_notes(scores.detach()),
+            "The shares are right, but they have no past: no gradient gets back to the scores.",
+            changed(share, "e.sum()", "e.sum().detach()"),
+            "The shares are right, the gradient is not: each score acts on the sum, too, and to the notes your sum "
+            "is a constant. (With `detach` and with `.data` nothing warns of that.)",
+            changed(share, "return e / e.sum()", "e[:] = e / e.sum(); return e"),
+            "`e[:] = ...` writes into e, too, and e is what exp remembers. Make a new tensor.",
+            changed(share, "return e", "return e.detach()"),
+            "The shares are right, the gradient is not: above the line, e has been cut off from the scores.",
+            lambda scores: (scores / scores.sum()).exp(),
+            "You divide first, and take `exp` after that. First `exp` of each score, and then divide by their sum.",
+            lambda scores: scores / scores.sum(),
+            "Those are shares of the scores themselves: the `exp` is missing.",
+            divided_by(lambda scores: scores.sum()),
+            "Divided by the sum of the *scores*. Take the sum of their exp.",
+            lambda scores: scores.exp() - scores.exp().sum(),
+            "The sum is subtracted. Each exp is *divided* by it.",
+            lambda scores: engine.log_softmax(scores, 0),
+            "Those are the logarithms of the shares.",
+            divided_by(lambda scores: scores.exp().mean()),
+            "Divided by the mean: the shares do not add up to 1.",
+            divided_by(lambda scores: scores.exp().max()),
+            "Divided by the largest: the shares do not add up to 1.",
+            lambda scores: scores.exp_() / scores.sum(),
+            "`exp_` writes into the scores that were given, and they are a knob. `exp` makes a new tensor.",
+            lambda scores: [e.item() / scores.exp().sum().item() for e in scores.exp()],
+            "Plain numbers have no past: no gradient gets back to the scores. Stay with tensors.",
+            new_leaf,
+            "The shares are right, but they have lost their past: no gradient gets back to the scores.",
         ),
         properties=(
             Property(

@@ -6,7 +6,7 @@ from typing import Any
 
 import engine
 from course.judging.exercises import Did, Exercise, Property
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 
 # 8.2
 
@@ -131,10 +131,6 @@ def best_of_walk(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     return best
 
 
-def final_too(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    return by_formula(w, [*widths, 0.0])
-
-
 def after_the_step(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     lowest, best = float("inf"), w
     for width in widths:
@@ -150,10 +146,6 @@ def first_valley(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     factors = [math.prod(1 - 2 * width for width in widths[:k]) for k in range(len(widths))]
     worse = (k for k in range(1, len(factors)) if abs(factors[k]) >= abs(factors[k - 1]))
     return w.detach() * factors[next(worse, len(factors)) - 1]
-
-
-def first_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    return w.detach().clone()
 
 
 # 8.4
@@ -301,10 +293,11 @@ FORMULAS = (
         "The two positions are swapped: it is the judgement of the first that moves.",
     ),
 )
-MISTAKES = (
-    *((changed(step_loss, old, new), says) for old, new, says in FORMULAS),
-    *((changed(step_loss, old, new, ".detach()", ""), says + MOVES) for old, new, says in FORMULAS),
-)
+MISTAKES = [
+    part
+    for old, new, says in FORMULAS
+    for part in (changed(step_loss, old, new), says, changed(step_loss, old, new, ".detach()", ""), says + MOVES)
+]
 
 
 def of_cut_weights(
@@ -337,22 +330,31 @@ EXERCISES = (
         key="08.1",
         points=1,
         answer=15.0,
-        wrong=(
-            (33.0, "That is the slope of w**3 + w**2. But no path leads back through what was detached."),
-            (6.0, "What was detached has no slope of its own, but it is still a factor: the slope of 9 * w is not 0."),
-            (9.0, "You have one half of it. The loss has a second part, y, through which w acts, too."),
-            (24.0, "That is as if the other factor were cut off: 2 * 3 * 3, by way of y. But y is what was detached."),
-            (36.0, "That is the value of the loss. What is its slope?"),
-            (27.0, "27 is the slope of w**3. But y.detach() counts as a plain 9, and there is a second part, y."),
-            (18.0, "9 for the first part is right. The second part is w * w: what is its slope at 3?"),
-            (12.0, "6 for the second part is right. In the first, y.detach() counts as a plain 9."),
-            (10.0, "9 for the first part is right. The second part is w * w, and not w: what is its slope at 3?"),
-            (
-                7.0,
-                "6 for the second part is right. In the first, the slope is the other factor: y.detach(), a plain 9.",
-            ),
-            (0.0, "w acts twice: as the second factor of the first part, and in y."),
-            (3.0, "That is w itself. How many times as far does the loss move as w?"),
+        wrong=mistakes(
+            33.0,
+            "That is the slope of w**3 + w**2. But no path leads back through what was detached.",
+            6.0,
+            "What was detached has no slope of its own, but it is still a factor: the slope of 9 * w is not 0.",
+            9.0,
+            "You have one half of it. The loss has a second part, y, through which w acts, too.",
+            24.0,
+            "That is as if the other factor were cut off: 2 * 3 * 3, by way of y. But y is what was detached.",
+            36.0,
+            "That is the value of the loss. What is its slope?",
+            27.0,
+            "27 is the slope of w**3. But y.detach() counts as a plain 9, and there is a second part, y.",
+            18.0,
+            "9 for the first part is right. The second part is w * w: what is its slope at 3?",
+            12.0,
+            "6 for the second part is right. In the first, y.detach() counts as a plain 9.",
+            10.0,
+            "9 for the first part is right. The second part is w * w, and not w: what is its slope at 3?",
+            7.0,
+            "6 for the second part is right. In the first, the slope is the other factor: y.detach(), a plain 9.",
+            0.0,
+            "w acts twice: as the second factor of the first part, and in y.",
+            3.0,
+            "That is w itself. How many times as far does the loss move as w?",
         ),
         hints=(
             "As a number, y.detach() is 9. What has no past counts as a plain number.",
@@ -367,60 +369,44 @@ EXERCISES = (
         answer=by_hand,
         trial=examine_trial,
         hidden=examine_more,
-        wrong=(
-            (
-                changed(examine, ".mean()", ".max()"),
-                "That is the largest of the squared distances. The mean is asked for.",
-            ),
-            (
-                changed(examine, ".mean()", ".median()"),
-                "That is the one in the middle, the median. The mean is asked for.",
-            ),
-            (changed(examine, ".item()", ".item() / 2"), "That is half of the mean. All of it is asked for."),
-            (
-                swallowed,
-                "predict stopped with an error, and your function said nothing of it. Let errors through: a `with` "
-                "block does.",
-            ),
-            (changed(examine, "no_grad()", "no_grad"), "The parentheses are missing: `with engine.no_grad():`."),
-            (never_on_again, "No notes are taken, but nor are they afterwards: your function leaves the switch off."),
-            (
-                always_on_again,
-                "You switch the notes on at the end, whatever was before. Where they were off, they must stay off: "
-                "`with engine.no_grad():` puts the switch back as it was.",
-            ),
-            (
-                put_back_by_hand,
-                "If predict stops with an error, the line that puts the switch back is never reached. A `with` block "
-                "puts it back then, too.",
-            ),
-            (
-                lambda predict, xs, ys: by_hand(predict, xs, ys) ** 0.5,
-                "That is the square root of the mean. The mean itself is asked for.",
-            ),
-            (
-                lambda predict, xs, ys: by_hand(predict, ys, xs),
-                "xs and ys are swapped: predict gets xs, and ys are the right answers.",
-            ),
-            (changed(examine, " ** 2", ""), "You left out the square: distances above and below cancel."),
-            (
-                changed(examine, " ** 2", "", ".item()", ".item() ** 2"),
-                "Square each distance first, and then take the mean.",
-            ),
-            (
-                changed(examine, ") ** 2", ").abs()"),
-                "That is the mean of the distances. That of their squares is asked for.",
-            ),
-            (
-                changed(examine, "predict(xs)", "predict(ys)"),
-                "You ask predict about ys. It gets xs, and ys are the right answers.",
-            ),
-            (changed(examine, ".mean()", ".sum()"), "That is the sum of the squared distances, and not their mean."),
-            (
-                changed(examine, ".item()", ""),
-                "The number is right, but it is still in its box: `item()` takes it out.",
-            ),
-            (lambda predict, xs, ys: round(by_hand(predict, xs, ys), 2), "The number is rounded. Leave it as it is."),
+        wrong=mistakes(
+            changed(examine, ".mean()", ".max()"),
+            "That is the largest of the squared distances. The mean is asked for.",
+            changed(examine, ".mean()", ".median()"),
+            "That is the one in the middle, the median. The mean is asked for.",
+            changed(examine, ".item()", ".item() / 2"),
+            "That is half of the mean. All of it is asked for.",
+            swallowed,
+            "predict stopped with an error, and your function said nothing of it. Let errors through: a `with` "
+            "block does.",
+            changed(examine, "no_grad()", "no_grad"),
+            "The parentheses are missing: `with engine.no_grad():`.",
+            never_on_again,
+            "No notes are taken, but nor are they afterwards: your function leaves the switch off.",
+            always_on_again,
+            "You switch the notes on at the end, whatever was before. Where they were off, they must stay off: "
+            "`with engine.no_grad():` puts the switch back as it was.",
+            put_back_by_hand,
+            "If predict stops with an error, the line that puts the switch back is never reached. A `with` block "
+            "puts it back then, too.",
+            lambda predict, xs, ys: by_hand(predict, xs, ys) ** 0.5,
+            "That is the square root of the mean. The mean itself is asked for.",
+            lambda predict, xs, ys: by_hand(predict, ys, xs),
+            "xs and ys are swapped: predict gets xs, and ys are the right answers.",
+            changed(examine, " ** 2", ""),
+            "You left out the square: distances above and below cancel.",
+            changed(examine, " ** 2", "", ".item()", ".item() ** 2"),
+            "Square each distance first, and then take the mean.",
+            changed(examine, ") ** 2", ").abs()"),
+            "That is the mean of the distances. That of their squares is asked for.",
+            changed(examine, "predict(xs)", "predict(ys)"),
+            "You ask predict about ys. It gets xs, and ys are the right answers.",
+            changed(examine, ".mean()", ".sum()"),
+            "That is the sum of the squared distances, and not their mean.",
+            changed(examine, ".item()", ""),
+            "The number is right, but it is still in its box: `item()` takes it out.",
+            lambda predict, xs, ys: round(by_hand(predict, xs, ys), 2),
+            "The number is rounded. Leave it as it is.",
         ),
         properties=(
             Property(
@@ -453,44 +439,32 @@ EXERCISES = (
         answer=by_formula,
         trial=best_trial,
         hidden=best_more,
-        wrong=(
-            (final_too, "That is w after the last step. There is no round any more to which it belongs."),
-            (
-                changed(best_of_walk, "w.detach().clone()", "w.detach()"),
-                "What you keep shares its memory with w, and w goes on changing: it shows the last one.",
-            ),
-            (
-                changed(best_of_walk, "w.detach().clone()", "w"),
-                "`best = w` is a second name for the same tensor. It takes notes, and goes on changing.",
-            ),
-            (
-                changed(best_of_walk, "w.detach().clone()", "w.clone()"),
-                "The numbers are right, but what you return takes notes. (A clone of what takes notes does, too.)",
-            ),
-            (after_the_step, "You write down w after the step. The loss belongs to w as it was before."),
-            (
-                changed(best_of_walk, "loss.item() < lowest", "True"),
-                "The last w is returned, not the best one. Is `best` set only where the loss is lower, and is `lowest` "
-                "written down there, too?",
-            ),
-            (
-                changed(best_of_walk, "math.inf", "-math.inf", "<", ">"),
-                "That is where the loss was *highest*. Which way round do you compare?",
-            ),
-            (first_valley, "The walk is left at the first round that is worse. A later one may be better."),
-            (
-                changed(best_of_walk, "w.grad = None", ""),
-                "w.grad is not cleared: each step goes along the sum of all slopes so far.",
-            ),
-            (
-                lambda w, widths: by_formula(w, widths).tolist(),
-                "The numbers are right, but they are a list. A tensor is asked for.",
-            ),
-            (
-                lambda w, widths: (by_formula(w, widths) ** 2).sum().item(),
-                "That is the lowest loss. The w that belongs to it is asked for.",
-            ),
-            (first_one, "That is where the walk begins. Which round has the lowest loss?"),
+        wrong=mistakes(
+            lambda w, widths: by_formula(w, [*widths, 0.0]),
+            "That is w after the last step. There is no round any more to which it belongs.",
+            changed(best_of_walk, "w.detach().clone()", "w.detach()"),
+            "What you keep shares its memory with w, and w goes on changing: it shows the last one.",
+            changed(best_of_walk, "w.detach().clone()", "w"),
+            "`best = w` is a second name for the same tensor. It takes notes, and goes on changing.",
+            changed(best_of_walk, "w.detach().clone()", "w.clone()"),
+            "The numbers are right, but what you return takes notes. (A clone of what takes notes does, too.)",
+            after_the_step,
+            "You write down w after the step. The loss belongs to w as it was before.",
+            changed(best_of_walk, "loss.item() < lowest", "True"),
+            "The last w is returned, not the best one. Is `best` set only where the loss is lower, and is `lowest` "
+            "written down there, too?",
+            changed(best_of_walk, "math.inf", "-math.inf", "<", ">"),
+            "That is where the loss was *highest*. Which way round do you compare?",
+            first_valley,
+            "The walk is left at the first round that is worse. A later one may be better.",
+            changed(best_of_walk, "w.grad = None", ""),
+            "w.grad is not cleared: each step goes along the sum of all slopes so far.",
+            lambda w, widths: by_formula(w, widths).tolist(),
+            "The numbers are right, but they are a list. A tensor is asked for.",
+            lambda w, widths: (by_formula(w, widths) ** 2).sum().item(),
+            "That is the lowest loss. The w that belongs to it is asked for.",
+            lambda w, widths: w.detach().clone(),
+            "That is where the walk begins. Which round has the lowest loss?",
         ),
         properties=(
             Property(
@@ -513,41 +487,26 @@ EXERCISES = (
         answer=by_place,
         trial=freeze_trial,
         hidden=freeze_more,
-        wrong=(
-            (other_names, "Nothing is frozen. `p = p.detach()` gives the name p to another tensor."),
-            (
-                changed(freeze, "place >= n", "False"),
-                "All of them are frozen. Only the first n should be; the others should learn, whatever was before.",
-            ),
-            (
-                changed(freeze, "place >= n", "False", "None if place < n else p.grad", "None"),
-                "All of them are frozen, and have lost their gradients. Only the first n should; the others learn.",
-            ),
-            (
-                changed(freeze, "p.requires_grad_(place >= n)", "if place < n: p.requires_grad_ = False"),
-                "The old gradients are gone, but nothing is frozen. `p.requires_grad_ = False` calls nothing: it "
-                "writes over the name of a method. Write `p.requires_grad_(False)`.",
-            ),
-            (
-                changed(freeze, "None if", "engine.zeros_like(p) if"),
-                "Zeros in .grad are a gradient, too. To hold none: `p.grad = None`.",
-            ),
-            (
-                changed(freeze, "parameters[n:]", "parameters[:n]"),
-                "You return the frozen ones. Those that learn are asked for.",
-            ),
-            (
-                lambda parameters, n: freeze(parameters[::-1], n)[::-1],
-                "You freeze from the back. The first n are asked for, those at the front.",
-            ),
-            (
-                changed(freeze, "parameters[n:]", "parameters"),
-                "You return all of them. Only those that learn are asked for.",
-            ),
-            (
-                changed(freeze, "parameters[n:]", "[p for p in parameters[n:] if p.grad is not None]"),
-                "You return those that learned before. Those that learn now are asked for.",
-            ),
+        wrong=mistakes(
+            other_names,
+            "Nothing is frozen. `p = p.detach()` gives the name p to another tensor.",
+            changed(freeze, "place >= n", "False"),
+            "All of them are frozen. Only the first n should be; the others should learn, whatever was before.",
+            changed(freeze, "place >= n", "False", "None if place < n else p.grad", "None"),
+            "All of them are frozen, and have lost their gradients. Only the first n should; the others learn.",
+            changed(freeze, "p.requires_grad_(place >= n)", "if place < n: p.requires_grad_ = False"),
+            "The old gradients are gone, but nothing is frozen. `p.requires_grad_ = False` calls nothing: it "
+            "writes over the name of a method. Write `p.requires_grad_(False)`.",
+            changed(freeze, "None if", "engine.zeros_like(p) if"),
+            "Zeros in .grad are a gradient, too. To hold none: `p.grad = None`.",
+            changed(freeze, "parameters[n:]", "parameters[:n]"),
+            "You return the frozen ones. Those that learn are asked for.",
+            lambda parameters, n: freeze(parameters[::-1], n)[::-1],
+            "You freeze from the back. The first n are asked for, those at the front.",
+            changed(freeze, "parameters[n:]", "parameters"),
+            "You return all of them. Only those that learn are asked for.",
+            changed(freeze, "parameters[n:]", "[p for p in parameters[n:] if p.grad is not None]"),
+            "You return those that learned before. Those that learn now are asked for.",
         ),
         properties=(
             Property(
@@ -610,30 +569,22 @@ EXERCISES = (
         answer=of_cut_weights,
         trial=loss_trial,
         hidden=loss_more,
-        wrong=(
-            (changed(step_loss, ".detach()", ""), "The loss is right, but the target does not hold still."),
-            (
-                changed(step_loss, ".detach()", "", "judge(w, position)", "judge(w, position).detach()"),
-                "The wrong one holds still: it is the judgement that should move, towards the target.",
-            ),
-            (
-                all_without_notes,
-                "No notes are taken at all. The judgement of the first position needs them; only the target does not.",
-            ),
-            (gone_back, "Your function has gone back already. It should make the loss, and nothing else."),
+        wrong=mistakes(
+            changed(step_loss, ".detach()", ""),
+            "The loss is right, but the target does not hold still.",
+            changed(step_loss, ".detach()", "", "judge(w, position)", "judge(w, position).detach()"),
+            "The wrong one holds still: it is the judgement that should move, towards the target.",
+            all_without_notes,
+            "No notes are taken at all. The judgement of the first position needs them; only the target does not.",
+            gone_back,
+            "Your function has gone back already. It should make the loss, and nothing else.",
             *MISTAKES,
-            (
-                changed(step_loss, "judge(w, following)", "judge(w, position)"),
-                "The target is made of the first position again. It comes from the `following` one.",
-            ),
-            (
-                lambda *given: of_cut_weights(*given).detach().requires_grad_(),
-                "The loss is right, but it was cut off from w: nothing arrives there.",
-            ),
-            (
-                of_cut_positions,
-                "A position is a plain number, and has no past. It is the *target* that comes from the knobs.",
-            ),
+            changed(step_loss, "judge(w, following)", "judge(w, position)"),
+            "The target is made of the first position again. It comes from the `following` one.",
+            lambda *given: of_cut_weights(*given).detach().requires_grad_(),
+            "The loss is right, but it was cut off from w: nothing arrives there.",
+            of_cut_positions,
+            "A position is a plain number, and has no past. It is the *target* that comes from the knobs.",
         ),
         properties=(
             Property(

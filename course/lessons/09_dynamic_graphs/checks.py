@@ -8,7 +8,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Did, Exercise, Property
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 
 
 def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:
@@ -115,33 +115,9 @@ def place_by_place(x: engine.Tensor) -> engine.Tensor:
     return engine.stack([number * number.log() if number > 0 else number * 0 for number in x])
 
 
-def chosen_afterwards(x: engine.Tensor) -> engine.Tensor:
-    return engine.where(x > 0, x * x.log(), engine.zeros_like(x))
-
-
-def a_little_more(x: engine.Tensor) -> engine.Tensor:
-    return x * (x + 1e-3).log()
-
-
-def plain_zeros(x: engine.Tensor) -> engine.Tensor:
-    return engine.stack([number * number.log() if number > 0 else engine.tensor(0.0) for number in x])
-
-
-def cut_off(x: engine.Tensor) -> engine.Tensor:
-    return place_by_place(x.detach())
-
-
-def a_wide_berth(x: engine.Tensor) -> engine.Tensor:
-    return x * engine.where(x > 0, x, engine.full_like(x, 1e-8)).log()
-
-
 def a_small_stand_in(x: engine.Tensor) -> engine.Tensor:
     filled = engine.where(x > 0, x, engine.full_like(x, 1e-8))
     return filled * filled.log()
-
-
-def none_below_a_hundredth(x: engine.Tensor) -> engine.Tensor:
-    return engine.where(x > 0, x * x.clamp(min=1e-2).log(), 0 * x)
 
 
 def nowhere_nan(did: Did) -> bool:
@@ -149,16 +125,8 @@ def nowhere_nan(did: Did) -> bool:
     return all(bool(engine.isfinite(engine.tensor(part)).all()) for part in did.result if part is not None)
 
 
-def all_at_once(x: engine.Tensor) -> engine.Tensor:
-    return engine.zeros_like(x) if (x == 0).any() else x * x.log()
-
-
 def harmless(x: engine.Tensor) -> engine.Tensor:
     return engine.where(x > 0, x, engine.ones_like(x))
-
-
-def by_numbers(x: engine.Tensor) -> engine.Tensor:
-    return engine.tensor([number * math.log(number) if number > 0 else 0.0 for number in x.tolist()])
 
 
 def a_one_added(x: engine.Tensor) -> engine.Tensor:
@@ -211,22 +179,6 @@ def by_mask(x: engine.Tensor) -> engine.Tensor:
 def a_new_leaf(x: engine.Tensor) -> engine.Tensor:
     positive = [number.item() for number in x if number > 0]
     return engine.tensor(positive or [0.0], requires_grad=bool(positive)).mean()
-
-
-def over_all(x: engine.Tensor) -> engine.Tensor:
-    return x.relu().mean()
-
-
-def without_the_empty_case(x: engine.Tensor) -> engine.Tensor:
-    return x[x > 0].mean()
-
-
-def summed(x: engine.Tensor) -> engine.Tensor:
-    return x[x > 0].sum() if (x > 0).any() else engine.tensor(0.0)
-
-
-def counted_with_zero(x: engine.Tensor) -> engine.Tensor:
-    return x[x >= 0].mean() if (x >= 0).any() else engine.tensor(0.0)
 
 
 # 9.5
@@ -326,15 +278,23 @@ EXERCISES = (
         key="09.1",
         points=1,
         answer=27.0,
-        wrong=(
-            (3.0, "That is the slope of one round. How many rounds are there?"),
-            (9.0, "After two rounds x is 18, and 18 is below 20: there is a round more."),
-            (81.0, "After three rounds x is 54, and that is not below 20: there is no fourth round."),
-            (54.0, "That is the value. The slope is how many times as far the output moves as x."),
-            (1.0, "The loop runs: 2 is below 20. What does each round do to the slope?"),
-            (0.0, "A loop is no decision: each of its rounds multiplies x, and leaves a node with a slope."),
-            (18.0, "That is a value: x before the last round. How much did all rounds together multiply x by?"),
-            ("27", "That is a text. Give the number, without quotes."),
+        wrong=mistakes(
+            3.0,
+            "That is the slope of one round. How many rounds are there?",
+            9.0,
+            "After two rounds x is 18, and 18 is below 20: there is a round more.",
+            81.0,
+            "After three rounds x is 54, and that is not below 20: there is no fourth round.",
+            54.0,
+            "That is the value. The slope is how many times as far the output moves as x.",
+            1.0,
+            "The loop runs: 2 is below 20. What does each round do to the slope?",
+            0.0,
+            "A loop is no decision: each of its rounds multiplies x, and leaves a node with a slope.",
+            18.0,
+            "That is a value: x before the last round. How much did all rounds together multiply x by?",
+            "27",
+            "That is a text. Give the number, without quotes.",
         ),
         properties=(
             Property(
@@ -356,72 +316,52 @@ EXERCISES = (
         answer=by_powers,
         trial=states_trial,
         hidden=states_more,
-        wrong=(
-            (changed(reading, "tensor(0.0)", "tensor(1.0)"), "The state begins at 1. It begins at 0."),
-            (
-                changed(reading, "engine.tensor(0.0)", "numbers[0]"),
-                "The state begins at the first number, which then comes in twice. It begins at 0.",
-            ),
-            (
-                lambda numbers, keep, take: running_sums(reading(numbers, keep, take)),
-                "You add the states up. Each state is on its own.",
-            ),
-            (
-                joined("engine.tensor([state.item() for state in found])"),
-                "The states are right, but they have no past. Numbers that were taken out of their boxes (`item()`, "
-                "`engine.tensor([...])`) have none, and neither has what is computed under `no_grad`.",
-            ),
-            (
-                joined("engine.tensor([state.item() for state in found], requires_grad=True)"),
-                "Your new tensor takes notes from now on. It has no past, though: keep and take get no gradient.",
-            ),
-            (
-                stepping("keep.item() * state + take * number"),
-                "The states are right, but `keep.item()` is a plain number: no gradient gets back to keep.",
-            ),
-            (
-                stepping("keep * state + take.item() * number"),
-                "The states are right, but `take.item()` is a plain number: no gradient gets back to take.",
-            ),
-            (
-                lambda numbers, keep, take: by_powers(numbers, keep, take)[-1:].expand(len(numbers)),
-                "Every entry is the last state. Do you change one tensor in place, round after round?",
-            ),
-            (
-                changed(reading, "append(state)", "append(state); state = state.detach()"),
-                "The states are right, but each forgets how the one before it was made: the path back ends there.",
-            ),
-            (stepping("take * number"), "The old state has no part in the new one: `keep * state` is missing."),
-            (
-                stepping("keep * (state + take * number)"),
-                "What is taken is multiplied by keep as well. Only the old state should be.",
-            ),
-            (
-                changed(reading, "engine.tensor(0.0), []", "engine.tensor(0.0), [engine.tensor(0.0)]"),
-                "The 0 at the beginning does not come after any number: leave it out.",
-            ),
-            (stepping("keep * state + number"), "The new number goes in whole. Multiply it by `take`."),
-            (stepping("state + take * number"), "The old state is carried on whole. Multiply it by `keep`."),
-            (stepping("take * state + keep * number"), "keep and take have changed places: keep is for the old state."),
-            (
-                joined("engine.stack([engine.tensor(0.0), *found[:-1]])"),
-                "Those are the states *before* each number. Append each new state after it has been computed.",
-            ),
-            (
-                joined("engine.stack(found[::-1])"),
-                "The right states, the last one first. `append` puts each of them at the end.",
-            ),
-            (joined("found[0].reshape(1)"), "That is the first state alone. Does your `return` stand inside the loop?"),
-            (
-                begun_with_the_first,
-                "The state begins at 0, not at the first number, which is multiplied by `take` like any other.",
-            ),
-            (
-                the_number_before,
-                "`keep` is multiplied by the number before. It belongs to the *state*, which holds all of them.",
-            ),
-            (joined("found[-1]"), "That is the last state alone. All of them are asked for."),
-            (joined("found"), "The states are right, but in a list: join them into one tensor."),
+        wrong=mistakes(
+            changed(reading, "tensor(0.0)", "tensor(1.0)"),
+            "The state begins at 1. It begins at 0.",
+            changed(reading, "engine.tensor(0.0)", "numbers[0]"),
+            "The state begins at the first number, which then comes in twice. It begins at 0.",
+            lambda numbers, keep, take: running_sums(reading(numbers, keep, take)),
+            "You add the states up. Each state is on its own.",
+            joined("engine.tensor([state.item() for state in found])"),
+            "The states are right, but they have no past. Numbers that were taken out of their boxes (`item()`, "
+            "`engine.tensor([...])`) have none, and neither has what is computed under `no_grad`.",
+            joined("engine.tensor([state.item() for state in found], requires_grad=True)"),
+            "Your new tensor takes notes from now on. It has no past, though: keep and take get no gradient.",
+            stepping("keep.item() * state + take * number"),
+            "The states are right, but `keep.item()` is a plain number: no gradient gets back to keep.",
+            stepping("keep * state + take.item() * number"),
+            "The states are right, but `take.item()` is a plain number: no gradient gets back to take.",
+            lambda numbers, keep, take: by_powers(numbers, keep, take)[-1:].expand(len(numbers)),
+            "Every entry is the last state. Do you change one tensor in place, round after round?",
+            changed(reading, "append(state)", "append(state); state = state.detach()"),
+            "The states are right, but each forgets how the one before it was made: the path back ends there.",
+            stepping("take * number"),
+            "The old state has no part in the new one: `keep * state` is missing.",
+            stepping("keep * (state + take * number)"),
+            "What is taken is multiplied by keep as well. Only the old state should be.",
+            changed(reading, "engine.tensor(0.0), []", "engine.tensor(0.0), [engine.tensor(0.0)]"),
+            "The 0 at the beginning does not come after any number: leave it out.",
+            stepping("keep * state + number"),
+            "The new number goes in whole. Multiply it by `take`.",
+            stepping("state + take * number"),
+            "The old state is carried on whole. Multiply it by `keep`.",
+            stepping("take * state + keep * number"),
+            "keep and take have changed places: keep is for the old state.",
+            joined("engine.stack([engine.tensor(0.0), *found[:-1]])"),
+            "Those are the states *before* each number. Append each new state after it has been computed.",
+            joined("engine.stack(found[::-1])"),
+            "The right states, the last one first. `append` puts each of them at the end.",
+            joined("found[0].reshape(1)"),
+            "That is the first state alone. Does your `return` stand inside the loop?",
+            begun_with_the_first,
+            "The state begins at 0, not at the first number, which is multiplied by `take` like any other.",
+            the_number_before,
+            "`keep` is multiplied by the number before. It belongs to the *state*, which holds all of them.",
+            joined("found[-1]"),
+            "That is the last state alone. All of them are asked for.",
+            joined("found"),
+            "The states are right, but in a list: join them into one tensor.",
         ),
         properties=(
             Property(
@@ -448,29 +388,29 @@ EXERCISES = (
         answer=place_by_place,
         trial=hole_trial,
         hidden=hole_more,
-        wrong=(
-            (
-                lambda x: x * x.log(),
-                "At 0 the logarithm is minus infinity, and 0 times that is nan: the value itself has a hole.",
-            ),
-            (a_little_more, "Adding a little to x changes every value. Only the places with 0 need help."),
-            (
-                plain_zeros,
-                "Where every number is 0, nothing in your result comes from x, and `backward()` has no path to follow.",
-            ),
-            (cut_off, "The values are right, but no gradient gets back to x."),
-            (all_at_once, "A single 0 makes all of your result 0. `where` decides place by place."),
-            (lambda x: harmless(x).log(), "That is log(x). What is asked for is x * log(x)."),
+        wrong=mistakes(
+            lambda x: x * x.log(),
+            "At 0 the logarithm is minus infinity, and 0 times that is nan: the value itself has a hole.",
+            lambda x: x * (x + 1e-3).log(),
+            "Adding a little to x changes every value. Only the places with 0 need help.",
+            lambda x: engine.stack([number * number.log() if number > 0 else engine.tensor(0.0) for number in x]),
+            "Where every number is 0, nothing in your result comes from x, and `backward()` has no path to follow.",
+            lambda x: place_by_place(x.detach()),
+            "The values are right, but no gradient gets back to x.",
+            lambda x: engine.zeros_like(x) if (x == 0).any() else x * x.log(),
+            "A single 0 makes all of your result 0. `where` decides place by place.",
+            lambda x: harmless(x).log(),
+            "That is log(x). What is asked for is x * log(x).",
         ),
         properties=(
             Property(
-                chosen_afterwards,
+                lambda x: engine.where(x > 0, x * x.log(), engine.zeros_like(x)),
                 nowhere_nan,
                 "There is a `nan` or an infinity. The logarithm of 0 was computed somewhere. What is picked "
                 "afterwards does not undo that: 0 times infinity arrives on the path back.",
             ),
             Property(
-                a_wide_berth,
+                lambda x: x * engine.where(x > 0, x, engine.full_like(x, 1e-8)).log(),
                 flat_at_0,
                 "Where x is 0, the slope should be 0. Yours is about the logarithm of the small number that stands "
                 "in for 0: a `clamp` or a `+ 1e-8` keeps `nan` away, but the slope is wrong.",
@@ -488,7 +428,7 @@ EXERCISES = (
                 "Choose the 0 by `where`, after the product.",
             ),
             Property(
-                none_below_a_hundredth,
+                lambda x: engine.where(x > 0, x * x.clamp(min=1e-2).log(), 0 * x),
                 lambda did: did.shown[:10] != "x = [0.05," or has_values(did) and like(did.result[1], did.expected[1]),
                 "Small numbers above 0 come out wrong. Only a 0 needs a stand-in: 0.004 has a logarithm of its own.",
             ),
@@ -503,7 +443,7 @@ EXERCISES = (
                 "The values are wrong where nothing is 0: at 1 it should be 0, and at 2 it should be 2 * log(2).",
             ),
             Property(
-                by_numbers,
+                lambda x: engine.tensor([number * math.log(number) if number > 0 else 0.0 for number in x.tolist()]),
                 lambda did: did.shown[:9] != "x = [1.0," or did.result[1] is not None or not has_values(did),
                 "The values are right, but they were taken out of their boxes, and have no past: no gradient gets back "
                 "to x.",
@@ -544,28 +484,26 @@ EXERCISES = (
         answer=by_mask,
         trial=mean_trial,
         hidden=mean_more,
-        wrong=(
-            (
-                a_new_leaf,
-                "The numbers are right, but no gradient gets from there to x: `engine.tensor(...)` makes a new leaf, "
-                "whether it takes notes or not, and `item` and `detach` cut the past off.",
-            ),
-            (
-                lambda x: engine.tensor([number.item() for number in x if number > 0]).mean(),
-                "No gradient gets from a new tensor to x. And where no number is above 0, the mean should be 0.",
-            ),
-            (
-                lambda x: engine.stack([number for number in x if number > 0]).mean(),
-                "Where no number is above 0, there is nothing to stack: the mean should be 0 then.",
-            ),
-            (lambda x: x.abs().mean(), "You take the numbers below 0 without their sign. Leave them out."),
-            (summed, "That is the sum of the numbers above 0, and not their mean."),
-            (without_the_empty_case, "If no number is above 0, the mean of nothing is nan. It should be 0 then."),
-            (counted_with_zero, "A 0 is not above 0, and does not count."),
+        wrong=mistakes(
+            a_new_leaf,
+            "The numbers are right, but no gradient gets from there to x: `engine.tensor(...)` makes a new leaf, "
+            "whether it takes notes or not, and `item` and `detach` cut the past off.",
+            lambda x: engine.tensor([number.item() for number in x if number > 0]).mean(),
+            "No gradient gets from a new tensor to x. And where no number is above 0, the mean should be 0.",
+            lambda x: engine.stack([number for number in x if number > 0]).mean(),
+            "Where no number is above 0, there is nothing to stack: the mean should be 0 then.",
+            lambda x: x.abs().mean(),
+            "You take the numbers below 0 without their sign. Leave them out.",
+            lambda x: x[x > 0].sum() if (x > 0).any() else engine.tensor(0.0),
+            "That is the sum of the numbers above 0, and not their mean.",
+            lambda x: x[x > 0].mean(),
+            "If no number is above 0, the mean of nothing is nan. It should be 0 then.",
+            lambda x: x[x >= 0].mean() if (x >= 0).any() else engine.tensor(0.0),
+            "A 0 is not above 0, and does not count.",
         ),
         properties=(
             Property(
-                over_all,
+                lambda x: x.relu().mean(),
                 lambda did: (
                     min(did.before["1"]) > 0
                     or max(did.before["1"]) < 0
@@ -597,52 +535,36 @@ EXERCISES = (
         answer=by_operations,
         trial=formula_trial,
         hidden=formula_more,
-        wrong=(
-            (
-                computing(by_python, leaf=lambda side: engine.tensor(number_of(side), requires_grad=True)),
-                "The value is right, but you make new leaves of the numbers: no gradient gets back to the tensors that "
-                "were given. Let them into the result as they are.",
-            ),
-            (
-                computing(lambda left, right: (left + right) / 2),
-                'For "max" you give the mean of both sides. Give the larger one.',
-            ),
-            (
-                computing(as_numbers),
-                "The values are right, but your max takes numbers out of their boxes: no path leads back from there.",
-            ),
-            (
-                computing(both_sides),
-                "The value is right, but half of the gradient goes to the side that was not chosen.",
-            ),
-            (computing(smaller), "That is the smaller side."),
-            (
-                computing(by_python, descend=False),
-                "The sides may be formulas themselves: they must be computed before they are combined.",
-            ),
-            (computing(lambda left, right: left + right), 'Your function treats "max" as if it were "+".'),
-            (computing(lambda left, right: left * right), 'Your function treats "max" as if it were "*".'),
-            (
-                computing(lambda left, right: left),
-                'Of a "max" you always take the left side. Which of the two is larger?',
-            ),
-            (
-                computing(lambda left, right: right),
-                'Of a "max" you always take the right side. Which of the two is larger?',
-            ),
-            (
-                computing(lambda left, right: left if abs(number_of(left)) > abs(number_of(right)) else right),
-                "You compare without the signs. -1.25 is larger than -3.",
-            ),
-            (
-                computing(lambda left, right: left > right),
-                "That says whether the left side is larger. Give the larger side.",
-            ),
-            (computing(lambda left, right: None), 'For "max" your function gives None: it needs a `return` there too.'),
-            (
-                computing(by_python, plus=lambda left, right: left * right, times=lambda left, right: left + right),
-                '"+" and "*" have changed places.',
-            ),
+        wrong=mistakes(
+            computing(by_python, leaf=lambda side: engine.tensor(number_of(side), requires_grad=True)),
+            "The value is right, but you make new leaves of the numbers: no gradient gets back to the tensors that "
+            "were given. Let them into the result as they are.",
+            computing(lambda left, right: (left + right) / 2),
+            'For "max" you give the mean of both sides. Give the larger one.',
+            computing(as_numbers),
+            "The values are right, but your max takes numbers out of their boxes: no path leads back from there.",
+            computing(both_sides),
+            "The value is right, but half of the gradient goes to the side that was not chosen.",
+            computing(smaller),
+            "That is the smaller side.",
+            computing(by_python, descend=False),
+            "The sides may be formulas themselves: they must be computed before they are combined.",
+            computing(lambda left, right: left + right),
+            'Your function treats "max" as if it were "+".',
+            computing(lambda left, right: left * right),
+            'Your function treats "max" as if it were "*".',
+            computing(lambda left, right: left),
+            'Of a "max" you always take the left side. Which of the two is larger?',
+            computing(lambda left, right: right),
+            'Of a "max" you always take the right side. Which of the two is larger?',
+            computing(lambda left, right: left if abs(number_of(left)) > abs(number_of(right)) else right),
+            "You compare without the signs. -1.25 is larger than -3.",
+            computing(lambda left, right: left > right),
+            "That says whether the left side is larger. Give the larger side.",
+            computing(lambda left, right: None),
+            'For "max" your function gives None: it needs a `return` there too.',
+            computing(by_python, plus=lambda left, right: left * right, times=lambda left, right: left + right),
+            '"+" and "*" have changed places.',
         ),
         properties=(
             Property(

@@ -4,6 +4,7 @@ from unittest import mock
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import mistakes
 from course.judging.sources import calls, loops
 from course.judging.trials import Counted, using
 
@@ -38,10 +39,6 @@ def nudged(f, x):
 
 
 # 10.2
-
-
-def table(f, x):
-    return nudged(f, x).to(x.dtype)
 
 
 def passes(jacobian, f, x):
@@ -135,10 +132,6 @@ def untaken(f, x):
     return engine.stack([engine.autograd.grad(one, x, retain_graph=True) for one in y])
 
 
-def two_rows(f, x):
-    return by_backward(lambda rows: engine.stack(rows[:2]))(f, x)
-
-
 def into_zeros(f, x):
     rows = by_backward(engine.stack)(f, x)
     found = engine.zeros(rows.shape)
@@ -197,10 +190,6 @@ def scaled(f, x, i):
     return moving(f, x, u)
 
 
-def along_all(f, x, i):
-    return engine.func.jvp(f, (x,), (engine.ones_like(x),))[1] != 0
-
-
 def on_both_sides(f, x, i, width=1e-3):
     u = engine.zeros_like(x)
     u[i] = width
@@ -230,10 +219,6 @@ def the_value(f, x, i):
     u = engine.zeros_like(x)
     u[i] = 1.0
     return engine.func.jvp(f, (x,), (u,))[0] != 0
-
-
-def the_row(f, x, i):
-    return engine.func.jacrev(f)(x)[i] != 0
 
 
 def by_vjp(f, x, i):
@@ -348,10 +333,6 @@ def row_after_row(f, x, u):
     return engine.stack([engine.autograd.grad(slope, x, retain_graph=True)[0] for slope in slopes]) @ u
 
 
-def slope_along(f, x, u):
-    return engine.func.jvp(f, (x,), (u,))[1]
-
-
 # 10.5
 
 
@@ -427,20 +408,21 @@ EXERCISES = (
         key="10.1",
         points=1,
         answer=[[3.0, 2.0], [1.0, 1.0]],
-        wrong=(
-            (
-                [[3.0, 1.0], [2.0, 1.0]],
-                "The right slopes, transposed: a *row* for each output, a *column* for each input.",
-            ),
-            ([[2.0, 3.0], [1.0, 1.0]], "If x0 moves, x0 * x1 moves x1 times as far, and that is 3."),
-            ([3.0, 2.0, 1.0, 1.0], "The right slopes. Put them into rows: a list of two lists."),
-            ([[4.0, 3.0]], "That is the sum of the rows. The table has a row for each of the two outputs."),
-            ([6.0, 5.0], "Those are the values of y0 and y1. A slope says how far y moves for each unit of x."),
-            ([4.0, 3.0], "Two numbers: the sums of the columns. The table has four."),
-            (
-                [[6.0, 6.0], [2.0, 3.0]],
-                "There are values in it: 6 is x0 * x1. How far does that move for each unit of x0, and of x1?",
-            ),
+        wrong=mistakes(
+            [[3.0, 1.0], [2.0, 1.0]],
+            "The right slopes, transposed: a *row* for each output, a *column* for each input.",
+            [[2.0, 3.0], [1.0, 1.0]],
+            "If x0 moves, x0 * x1 moves x1 times as far, and that is 3.",
+            [3.0, 2.0, 1.0, 1.0],
+            "The right slopes. Put them into rows: a list of two lists.",
+            [[4.0, 3.0]],
+            "That is the sum of the rows. The table has a row for each of the two outputs.",
+            [6.0, 5.0],
+            "Those are the values of y0 and y1. A slope says how far y moves for each unit of x.",
+            [4.0, 3.0],
+            "Two numbers: the sums of the columns. The table has four.",
+            [[6.0, 6.0], [2.0, 3.0]],
+            "There are values in it: 6 is x0 * x1. How far does that move for each unit of x0, and of x1?",
         ),
         entries={
             1: (
@@ -462,49 +444,39 @@ EXERCISES = (
         answer=by_backward(engine.stack),
         trial=table_trial,
         hidden=table_more,
-        wrong=(
-            (
-                lambda f, x: rowed(f, x, lambda y, i: y[0]),
-                "Each row is that of the first output. Row i belongs to `y[i]`.",
-            ),
-            (lambda f, x: rowed(f, x, lambda y, i: y[i]).abs(), "The signs are lost. A slope may be below 0."),
-            (lambda f, x: rowed(f, x, lambda y, i: y[i]).numpy(), "That is an array of NumPy's. Leave it a tensor."),
-            (
-                lambda f, x: rowed(f, x.requires_grad_(), lambda y, i: y[i]),
-                "The table is right. But x takes notes from now on: `requires_grad_` changes x itself. Work on "
-                "`x.detach()`.",
-            ),
-            (
-                by_backward(engine.stack, clear=False),
-                "Each row holds the rows before it too: `.grad` adds up. Clear it, or use `autograd.grad`.",
-            ),
-            (
-                by_backward(engine.stack, clear=False, apart=False),
-                "`x.grad` is one tensor, and it is in your list again and again: all rows are the same sum. Clear it "
-                "before each pass, or use `autograd.grad`.",
-            ),
-            (only_once, "The first pass throws the notes away, and the second one needs them: `retain_graph=True`."),
-            (
-                by_backward(lambda rows: engine.stack(rows, dim=1)),
-                "The right slopes, transposed: the gradient of an output is a row.",
-            ),
-            (by_backward(lambda rows: sum(rows)), "You added the rows up. Keep them apart, one below the other."),
-            (by_backward(lambda rows: rows), "The right rows, in a list. Make one tensor of them: `engine.stack`."),
-            (
-                zeroed,
-                "All rows are the last one: `.grad` is one tensor, which your list holds again and again, and "
-                "`zero_()` clears it. Keep a clone, or use `autograd.grad`.",
-            ),
-            (
-                lambda f, x: engine.autograd.grad(f(x)[0], x),
-                "x takes no notes yet, so f leaves no path back to it: begin with `x.detach().requires_grad_()`.",
-            ),
-            (
-                into_zeros,
-                "The table is in float32, where x is in float64: `engine.zeros(...)` gives float32. Say "
-                "`dtype=x.dtype`, or stack the rows.",
-            ),
-            (on_x_itself, "The table is right. But x takes notes now, and has a `.grad`: work on `x.detach()`."),
+        wrong=mistakes(
+            lambda f, x: rowed(f, x, lambda y, i: y[0]),
+            "Each row is that of the first output. Row i belongs to `y[i]`.",
+            lambda f, x: rowed(f, x, lambda y, i: y[i]).abs(),
+            "The signs are lost. A slope may be below 0.",
+            lambda f, x: rowed(f, x, lambda y, i: y[i]).numpy(),
+            "That is an array of NumPy's. Leave it a tensor.",
+            lambda f, x: rowed(f, x.requires_grad_(), lambda y, i: y[i]),
+            "The table is right. But x takes notes from now on: `requires_grad_` changes x itself. Work on "
+            "`x.detach()`.",
+            by_backward(engine.stack, clear=False),
+            "Each row holds the rows before it too: `.grad` adds up. Clear it, or use `autograd.grad`.",
+            by_backward(engine.stack, clear=False, apart=False),
+            "`x.grad` is one tensor, and it is in your list again and again: all rows are the same sum. Clear it "
+            "before each pass, or use `autograd.grad`.",
+            only_once,
+            "The first pass throws the notes away, and the second one needs them: `retain_graph=True`.",
+            by_backward(lambda rows: engine.stack(rows, dim=1)),
+            "The right slopes, transposed: the gradient of an output is a row.",
+            by_backward(lambda rows: sum(rows)),
+            "You added the rows up. Keep them apart, one below the other.",
+            by_backward(lambda rows: rows),
+            "The right rows, in a list. Make one tensor of them: `engine.stack`.",
+            zeroed,
+            "All rows are the last one: `.grad` is one tensor, which your list holds again and again, and "
+            "`zero_()` clears it. Keep a clone, or use `autograd.grad`.",
+            lambda f, x: engine.autograd.grad(f(x)[0], x),
+            "x takes no notes yet, so f leaves no path back to it: begin with `x.detach().requires_grad_()`.",
+            into_zeros,
+            "The table is in float32, where x is in float64: `engine.zeros(...)` gives float32. Say "
+            "`dtype=x.dtype`, or stack the rows.",
+            on_x_itself,
+            "The table is right. But x takes notes now, and has a `.grad`: work on `x.detach()`.",
         ),
         properties=(
             Property(
@@ -518,7 +490,7 @@ EXERCISES = (
                 "`autograd.grad` gives a tuple, with an entry for each input. Take the one out of it: `[0]`.",
             ),
             Property(
-                two_rows,
+                lambda f, x: by_backward(lambda rows: engine.stack(rows[:2]))(f, x),
                 lambda did: (
                     did.error != "IndexError"
                     and (
@@ -543,7 +515,7 @@ EXERCISES = (
                 "`autograd.functional.jacobian` is ready-made, too. Write those passes yourself: one for each output.",
             ),
             Property(
-                table,
+                lambda f, x: nudged(f, x).to(x.dtype),
                 lambda did: did.result["backward passes"] != 0,
                 "No backward pass went through f. One is asked for, for each output. (A nudge gives nearly the right "
                 "numbers, and `jvp` gives columns.)",
@@ -562,52 +534,45 @@ EXERCISES = (
         answer=lambda f, x, i: speeds(f, x, i) != 0,
         trial=follow_trial,
         hidden=follow_more,
-        wrong=(
-            (
-                lambda f, x, i: engine.func.jacrev(f)(x)[:, i - 1] != 0,
-                "Another input moves. The first one has the number 0.",
-            ),
-            (along_all, "You let all inputs move at once. Let only input i move: 1 there, 0 anywhere else."),
-            (the_row, "That is row i: which inputs output i follows. A column is asked for."),
-            (speeds, "Those are the speeds. Which of them are not 0?"),
-            (lambda f, x, i: speeds(f, x, i) > 0, "An output that moves backwards follows, too: not 0."),
-            (
-                a_whole_step,
-                "You moved the input, by much or by little, and looked. Even x * x moves then, at 0, where its slope "
-                "is 0. Ask for the slope at this very point: jvp.",
-            ),
-            (
-                on_both_sides,
-                "You nudged the input to both sides, and compared. x ** 3 moves then, at 0, where its slope is 0. Ask "
-                "for the slope itself: jvp.",
-            ),
-            (
-                a_tiny_step,
-                "Your nudge is so small that it is lost where x is large, and it moves x * x at 0, where the slope is "
-                "0. Ask for the slope itself: jvp.",
-            ),
-            (
-                overwritten,
-                "`u = x` is a second name for x, so your u was written into the point itself. Begin with "
-                "`engine.zeros_like(x)`.",
-            ),
-            (the_value, "jvp gives a pair: first the value of f, then the speeds. You compare the value with 0."),
-            (by_vjp, "A backward pass gives a row: which inputs output i follows. A column is asked for."),
-            (lambda f, x, i: speeds(f, x, i) == 0, "The other way round: True where an output does move."),
-            (
-                lambda f, x, i: engine.func.grad(lambda at: f(at).sum())(x) != 0,
-                "You added up all outputs, and asked which inputs the sum follows. Input i has no part in that.",
-            ),
-            (
-                lambda f, x, i: moving(f, x, x),
-                "You let each input move as far as its own value. Let only input i move: 1 there, 0 anywhere else.",
-            ),
-            (scaled, "Input i moves as far as its own value: not at all where that is 0. Let it move by 1."),
-            (
-                lambda f, x, i: engine.func.jvp(f, (x,), (engine.eye(len(x))[i],)),
-                "`jvp` gives a pair: the value, and the speeds. Which of the speeds are not 0?",
-            ),
-            (lambda f, x, i: speeds(f, x, 0) != 0, "You let input 0 move, whatever i is."),
+        wrong=mistakes(
+            lambda f, x, i: engine.func.jacrev(f)(x)[:, i - 1] != 0,
+            "Another input moves. The first one has the number 0.",
+            lambda f, x, i: engine.func.jvp(f, (x,), (engine.ones_like(x),))[1] != 0,
+            "You let all inputs move at once. Let only input i move: 1 there, 0 anywhere else.",
+            lambda f, x, i: engine.func.jacrev(f)(x)[i] != 0,
+            "That is row i: which inputs output i follows. A column is asked for.",
+            speeds,
+            "Those are the speeds. Which of them are not 0?",
+            lambda f, x, i: speeds(f, x, i) > 0,
+            "An output that moves backwards follows, too: not 0.",
+            a_whole_step,
+            "You moved the input, by much or by little, and looked. Even x * x moves then, at 0, where its slope "
+            "is 0. Ask for the slope at this very point: jvp.",
+            on_both_sides,
+            "You nudged the input to both sides, and compared. x ** 3 moves then, at 0, where its slope is 0. Ask "
+            "for the slope itself: jvp.",
+            a_tiny_step,
+            "Your nudge is so small that it is lost where x is large, and it moves x * x at 0, where the slope is "
+            "0. Ask for the slope itself: jvp.",
+            overwritten,
+            "`u = x` is a second name for x, so your u was written into the point itself. Begin with "
+            "`engine.zeros_like(x)`.",
+            the_value,
+            "jvp gives a pair: first the value of f, then the speeds. You compare the value with 0.",
+            by_vjp,
+            "A backward pass gives a row: which inputs output i follows. A column is asked for.",
+            lambda f, x, i: speeds(f, x, i) == 0,
+            "The other way round: True where an output does move.",
+            lambda f, x, i: engine.func.grad(lambda at: f(at).sum())(x) != 0,
+            "You added up all outputs, and asked which inputs the sum follows. Input i has no part in that.",
+            lambda f, x, i: moving(f, x, x),
+            "You let each input move as far as its own value. Let only input i move: 1 there, 0 anywhere else.",
+            scaled,
+            "Input i moves as far as its own value: not at all where that is 0. Let it move by 1.",
+            lambda f, x, i: engine.func.jvp(f, (x,), (engine.eye(len(x))[i],)),
+            "`jvp` gives a pair: the value, and the speeds. Which of the speeds are not 0?",
+            lambda f, x, i: speeds(f, x, 0) != 0,
+            "You let input 0 move, whatever i is.",
         ),
         properties=(
             Property(
@@ -641,65 +606,44 @@ EXERCISES = (
         trial=curve_trial,
         hidden=curve_more,
         tolerance=1e-3,
-        wrong=(
-            (
-                lambda f, x, u: right_curve(f, x, u) * u,
-                "That is H u, multiplied by u once more, place by place. H u itself is asked for.",
-            ),
-            (
-                lambda f, x, u: right_curve(f, x + u, u),
-                "You have gone to x + u. The place is x; u is only the direction.",
-            ),
-            (along_the_gradient, "You go along the gradient itself. The direction is u: `g @ u`, and not `g @ g`."),
-            (lambda f, x, u: right_curve(f, x, -u), "The sign is the wrong way round; the rest is right."),
-            (
-                lambda f, x, u: engine.func.grad(f)(x) * u,
-                "That multiplies the slopes by u. How do the slopes *change*?",
-            ),
-            (slope_along, "That is how f changes along u, one number. How does its gradient change?"),
-            (
-                lambda f, x, u: engine.func.hessian(f)(x).diagonal() * u,
-                "The diagonal alone is not enough: slopes also change with the *other* inputs.",
-            ),
-            (
-                lambda f, x, u: engine.func.jvp(engine.func.grad(f), (x,), (u,)),
-                "`jvp` gives a pair: the gradient, and how it changes. Only the second is asked for.",
-            ),
-            (
-                lambda f, x, u: engine.func.jvp(engine.func.grad(f), (u,), (x,))[1],
-                "x and u have changed places: x is where, and u is in which direction.",
-            ),
-            (
-                lambda f, x, u: (right_curve(f, x, u),),
-                "The right numbers, in a tuple, as `autograd.grad` gives them. Take them out of it: `[0]`.",
-            ),
-            (
-                lambda f, x, u: right_curve(f, x, engine.ones_like(u)),
-                "You go along [1, 1, ...]. The direction that is asked for is u.",
-            ),
-            (
-                no_number,
-                "`g * u` is a whole row, and a backward pass begins at one number: `g @ u`, or `grad_outputs=u`.",
-            ),
-            (
-                lambda f, x, u: right_curve(f, x, u / u.norm()),
-                "You made u one long. Take it as it is: for a u twice as long, the gradient changes twice as much.",
-            ),
-            (
-                lambda f, x, u: right_curve(f, x, engine.ones_like(u)) * u,
-                "You multiplied by u at the end. It has to go into the second pass: `g @ u`, or `grad_outputs=u`.",
-            ),
-            (
-                added_up,
-                "The gradient itself is in your result. `backward()` adds to `.grad`, where the first pass has left "
-                "it: use `autograd.grad`.",
-            ),
-            (lambda f, x, u: engine.func.grad(f)(x), "That is the gradient itself. How does it change along u?"),
-            (
-                lambda f, x, u: engine.func.hessian(f)(x) @ u,
-                "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
-            ),
-            (twice_back, "The slopes have no notes of how they were made: `create_graph=True` in the first pass."),
+        wrong=mistakes(
+            lambda f, x, u: right_curve(f, x, u) * u,
+            "That is H u, multiplied by u once more, place by place. H u itself is asked for.",
+            lambda f, x, u: right_curve(f, x + u, u),
+            "You have gone to x + u. The place is x; u is only the direction.",
+            along_the_gradient,
+            "You go along the gradient itself. The direction is u: `g @ u`, and not `g @ g`.",
+            lambda f, x, u: right_curve(f, x, -u),
+            "The sign is the wrong way round; the rest is right.",
+            lambda f, x, u: engine.func.grad(f)(x) * u,
+            "That multiplies the slopes by u. How do the slopes *change*?",
+            lambda f, x, u: engine.func.jvp(f, (x,), (u,))[1],
+            "That is how f changes along u, one number. How does its gradient change?",
+            lambda f, x, u: engine.func.hessian(f)(x).diagonal() * u,
+            "The diagonal alone is not enough: slopes also change with the *other* inputs.",
+            lambda f, x, u: engine.func.jvp(engine.func.grad(f), (x,), (u,)),
+            "`jvp` gives a pair: the gradient, and how it changes. Only the second is asked for.",
+            lambda f, x, u: engine.func.jvp(engine.func.grad(f), (u,), (x,))[1],
+            "x and u have changed places: x is where, and u is in which direction.",
+            lambda f, x, u: (right_curve(f, x, u),),
+            "The right numbers, in a tuple, as `autograd.grad` gives them. Take them out of it: `[0]`.",
+            lambda f, x, u: right_curve(f, x, engine.ones_like(u)),
+            "You go along [1, 1, ...]. The direction that is asked for is u.",
+            no_number,
+            "`g * u` is a whole row, and a backward pass begins at one number: `g @ u`, or `grad_outputs=u`.",
+            lambda f, x, u: right_curve(f, x, u / u.norm()),
+            "You made u one long. Take it as it is: for a u twice as long, the gradient changes twice as much.",
+            lambda f, x, u: right_curve(f, x, engine.ones_like(u)) * u,
+            "You multiplied by u at the end. It has to go into the second pass: `g @ u`, or `grad_outputs=u`.",
+            added_up,
+            "The gradient itself is in your result. `backward()` adds to `.grad`, where the first pass has left "
+            "it: use `autograd.grad`.",
+            lambda f, x, u: engine.func.grad(f)(x),
+            "That is the gradient itself. How does it change along u?",
+            lambda f, x, u: engine.func.hessian(f)(x) @ u,
+            "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
+            twice_back,
+            "The slopes have no notes of how they were made: `create_graph=True` in the first pass.",
         ),
         properties=(
             Property(
@@ -740,63 +684,40 @@ EXERCISES = (
         answer=lambda *args: (each(*args) ** 2).sum(1) ** 0.5,
         trial=pulls_trial,
         hidden=pulls_more,
-        wrong=(
-            (
-                lambda loss, w, xs, ys: each(loss, w, xs, ys).norm(dim=1) / len(xs),
-                "Divided by how many examples there are. Each pulls by itself here.",
+        wrong=mistakes(
+            lambda loss, w, xs, ys: each(loss, w, xs, ys).norm(dim=1) / len(xs),
+            "Divided by how many examples there are. Each pulls by itself here.",
+            lambda *args: gradients(*args).norm(dim=1),
+            "The right lengths, by a loop over the examples. `vmap` makes it one computation.",
+            back_in_a_loop,
+            "The losses come all at once, but then you go back from each of them in a loop. `grad` belongs inside "
+            "of `vmap`.",
+            lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss, argnums=1), (None, 0, 0))(w, xs, ys).norm(
+                dim=1
             ),
-            (
-                lambda *args: gradients(*args).norm(dim=1),
-                "The right lengths, by a loop over the examples. `vmap` makes it one computation.",
-            ),
-            (
-                back_in_a_loop,
-                "The losses come all at once, but then you go back from each of them in a loop. `grad` belongs inside "
-                "of `vmap`.",
-            ),
-            (
-                lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss, argnums=1), (None, 0, 0))(
-                    w, xs, ys
-                ).norm(dim=1),
-                "Those are the gradients with respect to x. What is asked for is w, the first argument.",
-            ),
-            (lambda *args: each(*args), "Those are the gradients. How long is each of them?"),
-            (
-                lambda *args: each(*args).mean(0).norm(),
-                "That is the length of the mean gradient, one for all examples.",
-            ),
-            (lambda *args: each(*args).norm(), "One number: the length of everything together. Say along which dim."),
-            (
-                lambda *args: each(*args).norm(dim=0),
-                "One number for each weight. Each example has a row: the other dim.",
-            ),
-            (
-                lambda *args: (each(*args) ** 2).sum(1),
-                "Those are the sums of the squares. The length is the square root of that.",
-            ),
-            (
-                lambda *args: each(*args).abs().sum(1),
-                "You added up absolute values. The length: squares, sum, square root.",
-            ),
-            (
-                lambda *args: (each(*args) ** 2).mean(1) ** 0.5,
-                "You took the mean of the squares. The length is the square root of their *sum*.",
-            ),
-            (
-                lambda *args: each(*args).sum(1).abs(),
-                "You added up the slopes with their signs, which cancel. The length: squares, sum, square root.",
-            ),
-            (
-                lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss, argnums=2), (None, 0, 0))(
-                    w, xs, ys
-                ).abs(),
-                "Those are slopes with respect to y. What is asked for is w, the first argument.",
-            ),
-            (lambda *args: each(*args).abs().amax(1), "That is the largest slope of each example, not the length."),
-            (
-                lambda loss, w, xs, ys: engine.func.vmap(loss, in_dims=(None, 0, 0))(w, xs, ys),
-                "Those are the losses. How long is the gradient of each?",
-            ),
+            "Those are the gradients with respect to x. What is asked for is w, the first argument.",
+            lambda *args: each(*args),
+            "Those are the gradients. How long is each of them?",
+            lambda *args: each(*args).mean(0).norm(),
+            "That is the length of the mean gradient, one for all examples.",
+            lambda *args: each(*args).norm(),
+            "One number: the length of everything together. Say along which dim.",
+            lambda *args: each(*args).norm(dim=0),
+            "One number for each weight. Each example has a row: the other dim.",
+            lambda *args: (each(*args) ** 2).sum(1),
+            "Those are the sums of the squares. The length is the square root of that.",
+            lambda *args: each(*args).abs().sum(1),
+            "You added up absolute values. The length: squares, sum, square root.",
+            lambda *args: (each(*args) ** 2).mean(1) ** 0.5,
+            "You took the mean of the squares. The length is the square root of their *sum*.",
+            lambda *args: each(*args).sum(1).abs(),
+            "You added up the slopes with their signs, which cancel. The length: squares, sum, square root.",
+            lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss, argnums=2), (None, 0, 0))(w, xs, ys).abs(),
+            "Those are slopes with respect to y. What is asked for is w, the first argument.",
+            lambda *args: each(*args).abs().amax(1),
+            "That is the largest slope of each example, not the length.",
+            lambda loss, w, xs, ys: engine.func.vmap(loss, in_dims=(None, 0, 0))(w, xs, ys),
+            "Those are the losses. How long is the gradient of each?",
         ),
         properties=(
             Property(

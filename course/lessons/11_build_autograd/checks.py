@@ -9,7 +9,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 
 numbers = count()
 
@@ -383,10 +383,6 @@ def calling_itself(root):
     return sorted(order, key=lambda v: -v.number)
 
 
-def without_the_root(root):
-    return by_number(root)[1:]
-
-
 # unbroadcast, a step of the lesson
 
 
@@ -717,16 +713,13 @@ STEPS = (
         points=0,
         answer=mul,
         trial=mul_trial,
-        wrong=(
-            (product(lambda g, x, y: g, lambda g, x, y: g), "Those are the rules of an addition."),
-            (
-                product(lambda g, x, y: g * y, lambda g, x, y: g * x),
-                "`y` is a whole Var. The number in it is `y.value`.",
-            ),
-            (
-                product(lambda g, x, y: g + y.value, lambda g, x, y: g + x.value),
-                "`g` is multiplied by the other side, and not added to it.",
-            ),
+        wrong=mistakes(
+            product(lambda g, x, y: g, lambda g, x, y: g),
+            "Those are the rules of an addition.",
+            product(lambda g, x, y: g * y, lambda g, x, y: g * x),
+            "`y` is a whole Var. The number in it is `y.value`.",
+            product(lambda g, x, y: g + y.value, lambda g, x, y: g + x.value),
+            "`g` is multiplied by the other side, and not added to it.",
         ),
         properties=(
             Property(
@@ -772,13 +765,13 @@ STEPS = (
         points=0,
         answer=from_root(parents_first),
         trial=from_root_trial,
-        wrong=(
-            (
-                from_root(itself_first),
-                "Read from its end, your list begins with a leaf. Write a Var down *after* visiting its parents.",
-            ),
-            (from_root(no_parents), "Only the root is listed. The visit of a Var has to go on to its parents."),
-            (from_root(nothing_written), "Nothing is listed. Write each Var down: `order.append(v)`."),
+        wrong=mistakes(
+            from_root(itself_first),
+            "Read from its end, your list begins with a leaf. Write a Var down *after* visiting its parents.",
+            from_root(no_parents),
+            "Only the root is listed. The visit of a Var has to go on to its parents.",
+            from_root(nothing_written),
+            "Nothing is listed. Write each Var down: `order.append(v)`.",
         ),
         properties=(
             Property(
@@ -819,26 +812,20 @@ STEPS = (
         points=0,
         answer=begun(),
         trial=begin_trial,
-        wrong=(
-            (
-                begun(begin=lambda root: {}),
-                "The walk begins at the root, and there is nothing under it in `arrived`. A dict is `{key: value}`.",
-            ),
-            (begun(lambda root: {root: 0.0}), "A 0 stays 0 all along. How far does the root move if it moves by 1?"),
-            (
-                begun(lambda root: {root: root.value}),
-                "You begin with the root's value, not with its slope. How far does the root move if it moves by 1?",
-            ),
-            (
-                begun(deliver=last_one),
-                "In `deliver`, what came first is lost. A second part is *added* to what is there.",
-            ),
-            (
-                begun(deliver=lost),
-                "`arrived` lacks a Var. The first time there is nothing to add to; and the sum has to be put back into "
-                "the dict: `arrived[v] = ...`",
-            ),
-            (begun(deliver=product_of), "Along one path, slopes are multiplied. Where paths meet, they are added."),
+        wrong=mistakes(
+            begun(begin=lambda root: {}),
+            "The walk begins at the root, and there is nothing under it in `arrived`. A dict is `{key: value}`.",
+            begun(lambda root: {root: 0.0}),
+            "A 0 stays 0 all along. How far does the root move if it moves by 1?",
+            begun(lambda root: {root: root.value}),
+            "You begin with the root's value, not with its slope. How far does the root move if it moves by 1?",
+            begun(deliver=last_one),
+            "In `deliver`, what came first is lost. A second part is *added* to what is there.",
+            begun(deliver=lost),
+            "`arrived` lacks a Var. The first time there is nothing to add to; and the sum has to be put back into "
+            "the dict: `arrived[v] = ...`",
+            begun(deliver=product_of),
+            "Along one path, slopes are multiplied. Where paths meet, they are added.",
         ),
         properties=(
             Property(
@@ -864,15 +851,11 @@ STEPS = (
         points=0,
         answer=(lambda g, out, x, y: np.einsum("np,mp->nm", g, y), lambda g, out, x, y: np.einsum("nm,np->mp", x, g)),
         trial=matmul_trial,
-        wrong=(
-            (
-                (lambda g, out, x, y: y @ g.T, lambda g, out, x, y: g.T @ x),
-                "All the right numbers, lying on their side. What goes to x has the shape of x: g first, then y.",
-            ),
-            (
-                (lambda g, out, x, y: x.T @ g, lambda g, out, x, y: g @ y.T),
-                "Both are right, and the two have changed places: the first rule is for x.",
-            ),
+        wrong=mistakes(
+            (lambda g, out, x, y: y @ g.T, lambda g, out, x, y: g.T @ x),
+            "All the right numbers, lying on their side. What goes to x has the shape of x: g first, then y.",
+            (lambda g, out, x, y: x.T @ g, lambda g, out, x, y: g @ y.T),
+            "Both are right, and the two have changed places: the first rule is for x.",
         ),
         properties=(
             Property(
@@ -909,17 +892,15 @@ STEPS = (
         points=0,
         answer=summed,
         trial=shapes_trial,
-        wrong=(
-            (
-                along_ones(lambda g, axis: g.mean(axis=axis, keepdims=True)),
-                "The mean, where the sum belongs: each of the repeated uses counts in full.",
-            ),
-            (
-                along_ones(lambda g, axis: g.take([0], axis=axis)),
-                "You keep the first of the repeated ones and throw the others away. Each of them counts: add them up.",
-            ),
-            (along_the_first_one, "You add up along one axis of length 1. There may be several."),
-            (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
+        wrong=mistakes(
+            along_ones(lambda g, axis: g.mean(axis=axis, keepdims=True)),
+            "The mean, where the sum belongs: each of the repeated uses counts in full.",
+            along_ones(lambda g, axis: g.take([0], axis=axis)),
+            "You keep the first of the repeated ones and throw the others away. Each of them counts: add them up.",
+            along_the_first_one,
+            "You add up along one axis of length 1. There may be several.",
+            lambda g, shape: np.resize(g, shape),
+            "That cuts off what is too much. What was repeated is added up.",
         ),
         properties=(
             Property(
@@ -973,16 +954,19 @@ EXERCISES = (
         answer=lambda g, x: np.full_like(x, g / x.size),
         trial=mean_trial,
         hidden=mean_more,
-        wrong=(
-            (
-                lambda g, x: g * np.ones_like(x),
-                "That is the rule of the sum. The mean divides by the number of elements.",
-            ),
-            (lambda g, x: np.ones_like(x) / x.size, "Those are the mean's own slopes. Multiply them by what arrives."),
-            (lambda g, x: g / x.size, "One number for all elements. Each of them gets its own: the shape of x."),
-            (lambda g, x: g * np.ones_like(x) / len(x), "`len(x)` counts the rows. How many *elements* are there?"),
-            (lambda g, x: g * x / x.size, "If one element moves by 1, the mean moves by 1/n, whatever the element is."),
-            (lambda g, x: g * x.mean(), "That is the mean, times g. What is asked for is how far it moves for each."),
+        wrong=mistakes(
+            lambda g, x: g * np.ones_like(x),
+            "That is the rule of the sum. The mean divides by the number of elements.",
+            lambda g, x: np.ones_like(x) / x.size,
+            "Those are the mean's own slopes. Multiply them by what arrives.",
+            lambda g, x: g / x.size,
+            "One number for all elements. Each of them gets its own: the shape of x.",
+            lambda g, x: g * np.ones_like(x) / len(x),
+            "`len(x)` counts the rows. How many *elements* are there?",
+            lambda g, x: g * x / x.size,
+            "If one element moves by 1, the mean moves by 1/n, whatever the element is.",
+            lambda g, x: g * x.mean(),
+            "That is the mean, times g. What is asked for is how far it moves for each.",
         ),
         properties=(
             Property(
@@ -1009,22 +993,19 @@ EXERCISES = (
         answer=by_number,
         trial=walk_trial,
         hidden=walk_more,
-        wrong=(
-            (
-                lambda root: reversed(oldest_first(root)),
-                "`reversed` gives something that can be gone through once. A list is asked for: `list(reversed(...))`.",
-            ),
-            (oldest_first, "The oldest first: that is the order in which they were made. `reverse=True`?"),
-            (as_met, "You list each Var where you first meet it. It may be met before a newer one that leads to it."),
-            (
-                path_after_path,
-                "Each Var is in the list once, but you go on from it each time you meet it. Ask first if it is new.",
-            ),
-            (without_the_root, "The root itself is missing."),
-            (
-                lambda root: sorted({float(v.value): v for v in behind(root)}.values(), key=lambda v: -v.number),
-                "Vars with one value are taken for one. Two Vars may hold the same number: remember the Vars.",
-            ),
+        wrong=mistakes(
+            lambda root: reversed(oldest_first(root)),
+            "`reversed` gives something that can be gone through once. A list is asked for: `list(reversed(...))`.",
+            oldest_first,
+            "The oldest first: that is the order in which they were made. `reverse=True`?",
+            as_met,
+            "You list each Var where you first meet it. It may be met before a newer one that leads to it.",
+            path_after_path,
+            "Each Var is in the list once, but you go on from it each time you meet it. Ask first if it is new.",
+            lambda root: by_number(root)[1:],
+            "The root itself is missing.",
+            lambda root: sorted({float(v.value): v for v in behind(root)}.values(), key=lambda v: -v.number),
+            "Vars with one value are taken for one. Two Vars may hold the same number: remember the Vars.",
         ),
         properties=(
             Property(
@@ -1071,31 +1052,19 @@ EXERCISES = (
         answer=row_and_table,
         trial=product_trial,
         hidden=product_more,
-        wrong=(
-            (
-                of_a_row(lambda g, x, y: np.outer(g, x)),
-                "The right numbers, lying on their side. What goes to y has the shape of y: one row for each of x.",
-            ),
-            (
-                of_a_row(lambda g, x, y: x * g),
-                "Elementwise, each of x meets one of g. But each of x was used in every column: all pairs count.",
-            ),
-            (
-                lambda g, x, y: (g @ y.T, np.outer(x, g)),
-                "Right for a row. But `np.outer` takes all pairs of two tables, too; there, the old rule was right.",
-            ),
-            (
-                lambda g, x, y: (np.atleast_2d(g) @ y.T, np.atleast_2d(x).T @ np.atleast_2d(g)),
-                "What goes to y is right. But what goes to a row is a row again, and yours is a table with one row.",
-            ),
-            (
-                lambda g, x, y: (g @ y.T, np.outer(x, g) if len(x) == len(y) else x.T @ g),
-                "You ask whether x is as long as y. A square table is, too. Ask how many axes x has: `x.ndim`.",
-            ),
-            (
-                lambda g, x, y: row_and_table(g, x, y)[::-1],
-                "The two have changed places: first what goes to x, then what goes to y.",
-            ),
+        wrong=mistakes(
+            of_a_row(lambda g, x, y: np.outer(g, x)),
+            "The right numbers, lying on their side. What goes to y has the shape of y: one row for each of x.",
+            of_a_row(lambda g, x, y: x * g),
+            "Elementwise, each of x meets one of g. But each of x was used in every column: all pairs count.",
+            lambda g, x, y: (g @ y.T, np.outer(x, g)),
+            "Right for a row. But `np.outer` takes all pairs of two tables, too; there, the old rule was right.",
+            lambda g, x, y: (np.atleast_2d(g) @ y.T, np.atleast_2d(x).T @ np.atleast_2d(g)),
+            "What goes to y is right. But what goes to a row is a row again, and yours is a table with one row.",
+            lambda g, x, y: (g @ y.T, np.outer(x, g) if len(x) == len(y) else x.T @ g),
+            "You ask whether x is as long as y. A square table is, too. Ask how many axes x has: `x.ndim`.",
+            lambda g, x, y: row_and_table(g, x, y)[::-1],
+            "The two have changed places: first what goes to x, then what goes to y.",
         ),
         properties=(
             Property(
@@ -1144,62 +1113,45 @@ EXERCISES = (
         answer=newest_first,
         trial=pass_trial,
         hidden=pass_more,
-        wrong=(
-            (meeting("(arrived[parent] + part) / 2"), "Where paths meet you take the mean. The parts are added."),
-            (
-                changed(newest_first, "zip(v.parents, v.rules,", "zip(v.parents[:1], v.rules[:1],"),
-                "Only the first parent gets something. Each rule has a parent of its own.",
+        wrong=mistakes(
+            meeting("(arrived[parent] + part) / 2"),
+            "Where paths meet you take the mean. The parts are added.",
+            changed(newest_first, "zip(v.parents, v.rules,", "zip(v.parents[:1], v.rules[:1],"),
+            "Only the first parent gets something. Each rule has a parent of its own.",
+            meeting("part"),
+            "Where paths meet, the later part takes the place of the earlier one. Add.",
+            meeting("arrived[parent] * part"),
+            "You multiply where paths meet. There, slopes are added.",
+            at_a_leaf("v.grad + g"),
+            "`.grad` is None in the beginning, and nothing can be added to None.",
+            meeting("in_place(arrived[parent], part)"),
+            "`+=` writes into an array that somebody else may hold: `x + y` hands one to both. Make a new one.",
+            at_a_leaf("g if v.grad is None else in_place(v.grad, g)"),
+            "`v.grad += g` writes into an array that another leaf may hold as well. Make a new one: `v.grad = ...`",
+            at_a_leaf("v.grad + g if v.grad else g"),
+            "`if v.grad` asks an array whether it is true. Ask for what you mean: `if v.grad is None`.",
+            asking("v.rules[v.parents.index(parent)](g)"),
+            "In `b - b` one parent stands twice, and `index` finds the first each time. Let `zip` pair them up.",
+            at_a_leaf("g if v.grad is None else v.grad * g"),
+            "A second pass multiplies what is in `.grad`. What arrives is added to it.",
+            asking("rule(1.0)"),
+            "You ask each rule about 1. Ask it about `g`, all that arrived: along a path slopes are multiplied.",
+            asking("g * rule(g)"),
+            "You multiply by `g` what the rule gives. The rule has done so already: pass it on as it is.",
+            changed(newest_first, "if not v.parents:", "if not v.parents and v is not root:"),
+            "The root may be a leaf itself: then the 1 that it begins with goes into its `.grad`.",
+            with_seen(-1),
+            "A Var's turn comes when it is first met, and what comes later is dropped: newest first.",
+            with_seen(0),
+            "A Var has its turn as soon as something arrives; what arrives later is dropped. Newest first.",
+            changed(
+                newest_first,
+                "for v in by_number(root):",
+                "while arrived:",
+                "g = arrived.get(v, 0.0)",
+                "v = next(iter(arrived)); g = arrived.pop(v)",
             ),
-            (meeting("part"), "Where paths meet, the later part takes the place of the earlier one. Add."),
-            (meeting("arrived[parent] * part"), "You multiply where paths meet. There, slopes are added."),
-            (at_a_leaf("v.grad + g"), "`.grad` is None in the beginning, and nothing can be added to None."),
-            (
-                meeting("in_place(arrived[parent], part)"),
-                "`+=` writes into an array that somebody else may hold: `x + y` hands one to both. Make a new one.",
-            ),
-            (
-                at_a_leaf("g if v.grad is None else in_place(v.grad, g)"),
-                "`v.grad += g` writes into an array that another leaf may hold as well. Make a new one: `v.grad = ...`",
-            ),
-            (
-                at_a_leaf("v.grad + g if v.grad else g"),
-                "`if v.grad` asks an array whether it is true. Ask for what you mean: `if v.grad is None`.",
-            ),
-            (
-                asking("v.rules[v.parents.index(parent)](g)"),
-                "In `b - b` one parent stands twice, and `index` finds the first each time. Let `zip` pair them up.",
-            ),
-            (
-                at_a_leaf("g if v.grad is None else v.grad * g"),
-                "A second pass multiplies what is in `.grad`. What arrives is added to it.",
-            ),
-            (
-                asking("rule(1.0)"),
-                "You ask each rule about 1. Ask it about `g`, all that arrived: along a path slopes are multiplied.",
-            ),
-            (
-                asking("g * rule(g)"),
-                "You multiply by `g` what the rule gives. The rule has done so already: pass it on as it is.",
-            ),
-            (
-                changed(newest_first, "if not v.parents:", "if not v.parents and v is not root:"),
-                "The root may be a leaf itself: then the 1 that it begins with goes into its `.grad`.",
-            ),
-            (with_seen(-1), "A Var's turn comes when it is first met, and what comes later is dropped: newest first."),
-            (
-                with_seen(0),
-                "A Var has its turn as soon as something arrives; what arrives later is dropped. Newest first.",
-            ),
-            (
-                changed(
-                    newest_first,
-                    "for v in by_number(root):",
-                    "while arrived:",
-                    "g = arrived.get(v, 0.0)",
-                    "v = next(iter(arrived)); g = arrived.pop(v)",
-                ),
-                "You take Vars in the order in which something arrives. More may still be on its way: newest first.",
-            ),
+            "You take Vars in the order in which something arrives. More may still be on its way: newest first.",
         ),
         properties=(
             Property(
@@ -1286,32 +1238,21 @@ EXERCISES = (
         answer=Softplus,
         trial=softplus_trial,
         hidden=softplus_more,
-        wrong=(
-            (
-                function(lambda x: safe(x.float()), chance),
-                "Whatever comes, float32 goes out. Leave x in its dtype: `gradcheck` needs float64.",
-            ),
-            (
-                function(lambda x: engine.nn.functional.softplus(x), chance),
-                "You call softplus in order to write softplus. Compute it from exp and log.",
-            ),
-            (function(safe, lambda x, g: engine.sigmoid(x)), "backward forgets what arrives: multiply the slope by g."),
-            (
-                function(safe, lambda x, g: engine.exp(x) / (1 + engine.exp(x)) * g),
-                "On paper that is the sigmoid. For x = 1000 it is infinity by infinity; `engine.sigmoid` is safe.",
-            ),
-            (
-                function(lambda x: engine.clamp(x, min=0) + engine.log(1 + engine.exp(-engine.abs(x))), chance),
-                "For x = -20, `1 + exp(-20)` is just 1 in float32, and its logarithm is 0. `log1p` does not add the 1.",
-            ),
-            (
-                function(lambda x: engine.clamp(x, min=0) + engine.log1p(engine.exp(engine.abs(x))), chance),
-                "In exp(-|x|) the minus is missing.",
-            ),
-            (
-                OnContext,
-                "What is kept on `ctx` itself may be overwritten, and nobody notices. Use `ctx.save_for_backward`.",
-            ),
+        wrong=mistakes(
+            function(lambda x: safe(x.float()), chance),
+            "Whatever comes, float32 goes out. Leave x in its dtype: `gradcheck` needs float64.",
+            function(lambda x: engine.nn.functional.softplus(x), chance),
+            "You call softplus in order to write softplus. Compute it from exp and log.",
+            function(safe, lambda x, g: engine.sigmoid(x)),
+            "backward forgets what arrives: multiply the slope by g.",
+            function(safe, lambda x, g: engine.exp(x) / (1 + engine.exp(x)) * g),
+            "On paper that is the sigmoid. For x = 1000 it is infinity by infinity; `engine.sigmoid` is safe.",
+            function(lambda x: engine.clamp(x, min=0) + engine.log(1 + engine.exp(-engine.abs(x))), chance),
+            "For x = -20, `1 + exp(-20)` is just 1 in float32, and its logarithm is 0. `log1p` does not add the 1.",
+            function(lambda x: engine.clamp(x, min=0) + engine.log1p(engine.exp(engine.abs(x))), chance),
+            "In exp(-|x|) the minus is missing.",
+            OnContext,
+            "What is kept on `ctx` itself may be overwritten, and nobody notices. Use `ctx.save_for_backward`.",
         ),
         properties=(
             Property(

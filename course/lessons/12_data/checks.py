@@ -5,6 +5,7 @@ import random
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import mistakes
 from engine import nn
 from engine.utils.data import DataLoader, Dataset, TensorDataset
 
@@ -150,10 +151,6 @@ def of_all(function):
     return lambda train, test: getattr(engine.cat([train, test]), function)(dim=0)
 
 
-def each_by_itself(train, test):
-    return [(rows - rows.mean(dim=0)) / rows.std(dim=0) for rows in (train, test)]
-
-
 # 12.4
 
 
@@ -195,10 +192,6 @@ def to_the_shortest(examples):
     shortest = min(map(len, examples))
     batch = engine.stack([row[:shortest] for row in examples])
     return batch, engine.ones(batch.shape, dtype=engine.bool)
-
-
-def lengths(examples):
-    return padded_by(behind)(examples)[0], engine.tensor([len(row) for row in examples])
 
 
 def rows(*values):
@@ -282,36 +275,29 @@ EXERCISES = (
         answer=how_many,
         trial=many_trial,
         hidden=many_more,
-        wrong=(
-            (lambda n, size, drop: n // size, "The examples that are left over make a batch too, unless drop_last."),
-            (lambda n, size, drop: n // size + 1, "If nothing is left over, there is no batch for it."),
-            (
-                lambda n, size, drop: n // size + (not drop),
-                "Right with drop_last. Without it, there is one batch more only if something is left over.",
-            ),
-            (
-                lambda n, size, drop: n // size if drop else round(n / size),
-                "`round` goes to the nearest whole number. But however little is left over, it makes a batch.",
-            ),
-            (lambda n, size, drop: n % size, "That is how many examples are left over. How many batches are there?"),
-            (
-                lambda n, size, drop: n // size + (0 if drop else n % size),
-                "What is left over makes *one* batch, however many examples it holds.",
-            ),
-            (
-                lambda n, size, drop: math.ceil(n / size) - drop,
-                "drop_last leaves out an incomplete batch. If all are full, it leaves out nothing.",
-            ),
-            (
-                lambda n, size, drop: max(1, n // size) if drop else math.ceil(n / size),
-                "3 examples are less than a batch of 4, and with drop_last they make none.",
-            ),
-            (lambda n, size, drop: math.ceil(n / size), "With drop_last, an incomplete batch does not count."),
-            (lambda n, size, drop: n / size, "A number of batches is a whole number."),
-            (
-                lambda n, size, drop: math.ceil(n / size) if drop else n // size,
-                "The other way round: with drop_last, the examples that are left over make no batch.",
-            ),
+        wrong=mistakes(
+            lambda n, size, drop: n // size,
+            "The examples that are left over make a batch too, unless drop_last.",
+            lambda n, size, drop: n // size + 1,
+            "If nothing is left over, there is no batch for it.",
+            lambda n, size, drop: n // size + (not drop),
+            "Right with drop_last. Without it, there is one batch more only if something is left over.",
+            lambda n, size, drop: n // size if drop else round(n / size),
+            "`round` goes to the nearest whole number. But however little is left over, it makes a batch.",
+            lambda n, size, drop: n % size,
+            "That is how many examples are left over. How many batches are there?",
+            lambda n, size, drop: n // size + (0 if drop else n % size),
+            "What is left over makes *one* batch, however many examples it holds.",
+            lambda n, size, drop: math.ceil(n / size) - drop,
+            "drop_last leaves out an incomplete batch. If all are full, it leaves out nothing.",
+            lambda n, size, drop: max(1, n // size) if drop else math.ceil(n / size),
+            "3 examples are less than a batch of 4, and with drop_last they make none.",
+            lambda n, size, drop: math.ceil(n / size),
+            "With drop_last, an incomplete batch does not count.",
+            lambda n, size, drop: n / size,
+            "A number of batches is a whole number.",
+            lambda n, size, drop: math.ceil(n / size) if drop else n // size,
+            "The other way round: with drop_last, the examples that are left over make no batch.",
         ),
         understood="Whatever is left over makes a batch of its own, and drop_last leaves it out.",
         hints=(
@@ -326,44 +312,27 @@ EXERCISES = (
         answer=windows(right_length, right_example),
         trial=windows_trial,
         hidden=windows_more,
-        wrong=(
-            (
-                windows(lambda s, n: len(s), right_example),
-                "That many windows begin in the series, but the last ones have no answer in it.",
-            ),
-            (
-                windows(lambda s, n: len(s) - n + 1, right_example),
-                "One too many: the last window would need an answer behind the end of the series.",
-            ),
-            (
-                windows(right_length, lambda s, n, i: (s[i : i + n], s[i + n - 1])),
-                "The answer is the last number of the window itself. Asked for is the one that follows.",
-            ),
-            (
-                windows(right_length, lambda s, n, i: s[i : i + n]),
-                "The example is the window alone. It should be a pair: the window, and the next number.",
-            ),
-            (
-                windows(right_length, lambda s, n, i: (s[i : i + n + 1], s[i + n])),
-                "The window is one too long, and holds the answer. A network would find that out quickly.",
-            ),
-            (
-                windows(lambda s, n: len(s) - n - 1, right_example),
-                "One too few: the last number of the series is an answer, too.",
-            ),
-            (windows(lambda s, n: n, right_example), "n is how long a window is. How many of them are there?"),
-            (
-                windows(right_length, lambda s, n, i: right_example(s, n, i)[::-1]),
-                "The other way round: first the window, then the number that follows.",
-            ),
-            (
-                windows(right_length, lambda s, n, i: (s[i : i + n - 1], s[i + n])),
-                "The window is one too short. The end of a slice is not included: i : i + n holds n numbers.",
-            ),
-            (
-                windows(right_length, lambda s, n, i: (s[i : i + 2], s[i + 2])),
-                "Right for n = 2 alone. How long a window is stands in self.n.",
-            ),
+        wrong=mistakes(
+            windows(lambda s, n: len(s), right_example),
+            "That many windows begin in the series, but the last ones have no answer in it.",
+            windows(lambda s, n: len(s) - n + 1, right_example),
+            "One too many: the last window would need an answer behind the end of the series.",
+            windows(right_length, lambda s, n, i: (s[i : i + n], s[i + n - 1])),
+            "The answer is the last number of the window itself. Asked for is the one that follows.",
+            windows(right_length, lambda s, n, i: s[i : i + n]),
+            "The example is the window alone. It should be a pair: the window, and the next number.",
+            windows(right_length, lambda s, n, i: (s[i : i + n + 1], s[i + n])),
+            "The window is one too long, and holds the answer. A network would find that out quickly.",
+            windows(lambda s, n: len(s) - n - 1, right_example),
+            "One too few: the last number of the series is an answer, too.",
+            windows(lambda s, n: n, right_example),
+            "n is how long a window is. How many of them are there?",
+            windows(right_length, lambda s, n, i: right_example(s, n, i)[::-1]),
+            "The other way round: first the window, then the number that follows.",
+            windows(right_length, lambda s, n, i: (s[i : i + n - 1], s[i + n])),
+            "The window is one too short. The end of a slice is not included: i : i + n holds n numbers.",
+            windows(right_length, lambda s, n, i: (s[i : i + 2], s[i + 2])),
+            "Right for n = 2 alone. How long a window is stands in self.n.",
         ),
         properties=(
             Property(
@@ -402,55 +371,35 @@ EXERCISES = (
         answer=scaled,
         trial=scaled_trial,
         hidden=scaled_more,
-        wrong=(
-            (each_by_itself, "Each table by its own mean. Then a test row does not mean what a training row means."),
-            (
-                scaled_with(of_all("mean"), of_all("std")),
-                "Mean and standard deviation of all rows together: the test rows have leaked into training.",
-            ),
-            (scaled_with(of_all("mean")), "The mean is that of all rows: the test rows have leaked into training."),
-            (
-                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: 1.0),
-                "The mean is right. The columns are still of different size: divide, too.",
-            ),
-            (
-                scaled_with(lambda train, test: train.mean(), lambda train, test: train.std()),
-                "One mean for the whole table. Each column has its own: dim=0.",
-            ),
-            (
-                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.var(dim=0)),
-                "You divided by the variance. The standard deviation is its root: `.std`.",
-            ),
-            (
-                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.std(dim=0, correction=0)),
-                "Nearly: that standard deviation divides by n. `.std` as it is divides by n - 1.",
-            ),
-            (
-                lambda train, test: [(train - train.mean(dim=0)) / train.std(dim=0), test],
-                "The training rows are right. The test rows must be scaled as well, by the same numbers.",
-            ),
-            (
-                lambda train, test: [
-                    (rows - rows.mean(dim=1, keepdim=True)) / rows.std(dim=1, keepdim=True) for rows in (train, test)
-                ],
-                "You scale each row, across its columns. What is to be brought to one size are the columns: dim=0.",
-            ),
-            (
-                lambda train, test: [rows - train.mean(dim=0) / train.std(dim=0) for rows in (train, test)],
-                "Brackets: / comes before -. Subtract first, then divide.",
-            ),
-            (
-                scaled_with(lambda train, test: test.mean(dim=0), lambda train, test: test.std(dim=0)),
-                "Both tables by the test rows' numbers. It is the other way round: nothing of those may be used.",
-            ),
-            (
-                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.std()),
-                "The mean is that of each column, and so should the standard deviation be: dim=0.",
-            ),
-            (
-                lambda train, test: scaled(train, test)[::-1],
-                "The other way round: first the training table, then the test table.",
-            ),
+        wrong=mistakes(
+            lambda train, test: [(rows - rows.mean(dim=0)) / rows.std(dim=0) for rows in (train, test)],
+            "Each table by its own mean. Then a test row does not mean what a training row means.",
+            scaled_with(of_all("mean"), of_all("std")),
+            "Mean and standard deviation of all rows together: the test rows have leaked into training.",
+            scaled_with(of_all("mean")),
+            "The mean is that of all rows: the test rows have leaked into training.",
+            scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: 1.0),
+            "The mean is right. The columns are still of different size: divide, too.",
+            scaled_with(lambda train, test: train.mean(), lambda train, test: train.std()),
+            "One mean for the whole table. Each column has its own: dim=0.",
+            scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.var(dim=0)),
+            "You divided by the variance. The standard deviation is its root: `.std`.",
+            scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.std(dim=0, correction=0)),
+            "Nearly: that standard deviation divides by n. `.std` as it is divides by n - 1.",
+            lambda train, test: [(train - train.mean(dim=0)) / train.std(dim=0), test],
+            "The training rows are right. The test rows must be scaled as well, by the same numbers.",
+            lambda train, test: [
+                (rows - rows.mean(dim=1, keepdim=True)) / rows.std(dim=1, keepdim=True) for rows in (train, test)
+            ],
+            "You scale each row, across its columns. What is to be brought to one size are the columns: dim=0.",
+            lambda train, test: [rows - train.mean(dim=0) / train.std(dim=0) for rows in (train, test)],
+            "Brackets: / comes before -. Subtract first, then divide.",
+            scaled_with(lambda train, test: test.mean(dim=0), lambda train, test: test.std(dim=0)),
+            "Both tables by the test rows' numbers. It is the other way round: nothing of those may be used.",
+            scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.std()),
+            "The mean is that of each column, and so should the standard deviation be: dim=0.",
+            lambda train, test: scaled(train, test)[::-1],
+            "The other way round: first the training table, then the test table.",
         ),
         properties=(
             Property(
@@ -486,16 +435,19 @@ EXERCISES = (
         answer=padded_by(behind),
         trial=pad_trial,
         hidden=pad_more,
-        wrong=(
-            (padded_by(before), "The zeros stand before the numbers. They should stand behind them."),
-            (padded_by(inverted, empty=True), "The mask is the wrong way round: True where there is a number."),
-            (padded_by(not_zero), "A 0 may be a true number. The mask has to come from the lengths."),
-            (to_the_shortest, "You cut all rows to the shortest one. Nothing should be lost."),
-            (lengths, "Those are the lengths. Asked for is a mask, of the same shape as the batch."),
-            (
-                lambda examples: padded_by(behind)(examples)[::-1],
-                "The other way round: first the batch, then the mask.",
-            ),
+        wrong=mistakes(
+            padded_by(before),
+            "The zeros stand before the numbers. They should stand behind them.",
+            padded_by(inverted, empty=True),
+            "The mask is the wrong way round: True where there is a number.",
+            padded_by(not_zero),
+            "A 0 may be a true number. The mask has to come from the lengths.",
+            to_the_shortest,
+            "You cut all rows to the shortest one. Nothing should be lost.",
+            lambda examples: (padded_by(behind)(examples)[0], engine.tensor([len(row) for row in examples])),
+            "Those are the lengths. Asked for is a mask, of the same shape as the batch.",
+            lambda examples: padded_by(behind)(examples)[::-1],
+            "The other way round: first the batch, then the mask.",
         ),
         properties=(
             Property(
@@ -540,20 +492,21 @@ EXERCISES = (
         answer=one_order,
         trial=shuffled_trial,
         hidden=shuffled_more,
-        wrong=(
-            (
-                lambda x, y: (x[engine.randperm(len(x))], y[engine.randperm(len(y))]),
-                "Examples and answers get two different orders, so each picture has the answer of another one.",
-            ),
-            (lambda x, y: (x[engine.randperm(len(x))], y), "Only the examples move. Each answer must go with its own."),
-            (lambda x, y: (x, y), "Nothing is shuffled any more."),
-            (lambda x, y: (x.flip(0), y.flip(0)), "Together, yes. But it is the same order in each call."),
-            (drawn, "randint may draw an example twice, and leave another one out. randperm takes each once."),
-            (
-                lambda x, y: [part[order] for order in [engine.randperm(len(x) - 1)] for part in (x, y)],
-                "One example is lost: `randperm(n)` gives the n numbers from 0 to n - 1, all of them.",
-            ),
-            (lambda x, y: one_order(x, y)[::-1], "The other way round: first the examples, then their answers."),
+        wrong=mistakes(
+            lambda x, y: (x[engine.randperm(len(x))], y[engine.randperm(len(y))]),
+            "Examples and answers get two different orders, so each picture has the answer of another one.",
+            lambda x, y: (x[engine.randperm(len(x))], y),
+            "Only the examples move. Each answer must go with its own.",
+            lambda x, y: (x, y),
+            "Nothing is shuffled any more.",
+            lambda x, y: (x.flip(0), y.flip(0)),
+            "Together, yes. But it is the same order in each call.",
+            drawn,
+            "randint may draw an example twice, and leave another one out. randperm takes each once.",
+            lambda x, y: [part[order] for order in [engine.randperm(len(x) - 1)] for part in (x, y)],
+            "One example is lost: `randperm(n)` gives the n numbers from 0 to n - 1, all of them.",
+            lambda x, y: one_order(x, y)[::-1],
+            "The other way round: first the examples, then their answers.",
         ),
         properties=(
             Property(

@@ -4,6 +4,7 @@ import math
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import mistakes
 from engine import nn
 
 # 13.1
@@ -393,10 +394,6 @@ def what_was_loaded(model, state):
     return list(fitting(model, state))
 
 
-def what_is_missing(model, state):
-    return model.load_state_dict(fitting(model, state), strict=False).missing_keys
-
-
 def nothing_back(model, state):
     load_what_fits(model, state)
 
@@ -413,76 +410,49 @@ EXERCISES = (
         answer=count,
         trial=count_trial,
         hidden=count_more,
-        wrong=(
-            (lambda model: sum(p.numel() for p in model.parameters()), "Frozen parameters are counted too."),
-            (lambda model: len(list(model.parameters())), "That is how many tensors there are. How many numbers?"),
-            (
-                lambda model: sum(t.numel() for t in model.state_dict().values()),
-                "`state_dict` holds buffers too, and what is frozen. Ask for `parameters()`.",
+        wrong=mistakes(
+            lambda model: sum(p.numel() for p in model.parameters()),
+            "Frozen parameters are counted too.",
+            lambda model: len(list(model.parameters())),
+            "That is how many tensors there are. How many numbers?",
+            lambda model: sum(t.numel() for t in model.state_dict().values()),
+            "`state_dict` holds buffers too, and what is frozen. Ask for `parameters()`.",
+            lambda model: sum(p.shape[0] for p in model.parameters() if p.requires_grad),
+            "You counted rows. `numel()` counts all numbers.",
+            lambda model: sum(p.numel() for p in model.parameters() if p.requires_grad and p.dim() > 1),
+            "The tables are counted. The biases are learned, too.",
+            lambda model: sum(1 for p in model.parameters() if p.requires_grad),
+            "You count the tensors that are learned. Each of them holds many numbers: `numel()`.",
+            lambda model: sum(p.numel() for p in model.parameters() if not p.requires_grad),
+            "Those are the frozen ones. Which are learned?",
+            lambda model: sum(p.numel() for p in model.parameters() if p.grad is not None),
+            "`p.grad` is None until something has arrived. `p.requires_grad` says whether something will.",
+            lambda model: sum(p.numel() for p in model.parameters(recurse=False) if p.requires_grad),
+            "Those are the model's own. `parameters()` as it is finds those of its layers, too.",
+            lambda model: sum(
+                p.numel() for m in model.children() for p in m.parameters(recurse=False) if p.requires_grad
             ),
-            (
-                lambda model: sum(p.shape[0] for p in model.parameters() if p.requires_grad),
-                "You counted rows. `numel()` counts all numbers.",
+            "`children()` are the parts of a model, and a single layer has none. `parameters()` finds all at once.",
+            lambda model: sum(p.numel() for m in model.modules() for p in m.parameters() if p.requires_grad),
+            "Counted more than once: `modules()` holds the model itself too, and its `parameters()` are all there are.",
+            lambda model: sum(
+                p.numel()
+                for m in model.modules()
+                if isinstance(m, nn.Linear)
+                for p in m.parameters()
+                if p.requires_grad
             ),
-            (
-                lambda model: sum(p.numel() for p in model.parameters() if p.requires_grad and p.dim() > 1),
-                "The tables are counted. The biases are learned, too.",
+            "Other layers learn, too: BatchNorm1d has a weight and a bias.",
+            lambda model: sum(
+                p.numel() for name, p in model.named_parameters() if p.requires_grad and "bias" not in name
             ),
-            (
-                lambda model: sum(1 for p in model.parameters() if p.requires_grad),
-                "You count the tensors that are learned. Each of them holds many numbers: `numel()`.",
-            ),
-            (
-                lambda model: sum(p.numel() for p in model.parameters() if not p.requires_grad),
-                "Those are the frozen ones. Which are learned?",
-            ),
-            (
-                lambda model: sum(p.numel() for p in model.parameters() if p.grad is not None),
-                "`p.grad` is None until something has arrived. `p.requires_grad` says whether something will.",
-            ),
-            (
-                lambda model: sum(p.numel() for p in model.parameters(recurse=False) if p.requires_grad),
-                "Those are the model's own. `parameters()` as it is finds those of its layers, too.",
-            ),
-            (
-                lambda model: sum(
-                    p.numel() for m in model.children() for p in m.parameters(recurse=False) if p.requires_grad
-                ),
-                "`children()` are the parts of a model, and a single layer has none. `parameters()` finds all at once.",
-            ),
-            (
-                lambda model: sum(p.numel() for m in model.modules() for p in m.parameters() if p.requires_grad),
-                "Counted more than once: `modules()` holds the model itself too, and its `parameters()` are all there "
-                "are.",
-            ),
-            (
-                lambda model: sum(
-                    p.numel()
-                    for m in model.modules()
-                    if isinstance(m, nn.Linear)
-                    for p in m.parameters()
-                    if p.requires_grad
-                ),
-                "Other layers learn, too: BatchNorm1d has a weight and a bias.",
-            ),
-            (
-                lambda model: sum(
-                    p.numel() for name, p in model.named_parameters() if p.requires_grad and "bias" not in name
-                ),
-                "Whatever is called bias is left out. It is learned like the rest.",
-            ),
-            (
-                lambda model: next(p.numel() for p in model.parameters() if p.requires_grad),
-                "That is the first parameter alone. Add up all of them.",
-            ),
-            (
-                lambda model: sum(sum(p.shape) for p in model.parameters() if p.requires_grad),
-                "You add up the sizes. A table of 3 rows and 4 columns holds 3 times 4 numbers.",
-            ),
-            (
-                lambda model: sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad),
-                "Those are bytes. How many numbers are there?",
-            ),
+            "Whatever is called bias is left out. It is learned like the rest.",
+            lambda model: next(p.numel() for p in model.parameters() if p.requires_grad),
+            "That is the first parameter alone. Add up all of them.",
+            lambda model: sum(sum(p.shape) for p in model.parameters() if p.requires_grad),
+            "You add up the sizes. A table of 3 rows and 4 columns holds 3 times 4 numbers.",
+            lambda model: sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad),
+            "Those are bytes. How many numbers are there?",
         ),
         understood="A layer has a number for each pair of input and output, and one more for each output.",
         hints=(
@@ -497,64 +467,43 @@ EXERCISES = (
         answer=layer(tenth),
         trial=affine_trial,
         hidden=affine_more,
-        wrong=(
-            (
-                layer(lambda i, o: engine.randn(o, i) * 0.1, lambda i, o: engine.zeros(o)),
-                "Plain tensors are not found, and so not learned. Make them parameters.",
-            ),
-            (
-                layer(lambda i, o: engine.randn(o, i, requires_grad=True), lambda i, o: engine.zeros(o)),
-                "A tensor that requires a gradient is no parameter yet: `nn.Parameter(...)` says that it belongs here.",
-            ),
-            (
-                layer(lambda i, o: nn.Parameter(engine.randn(i, o) * 0.1), forward=lambda s, x: x @ s.weight + s.bias),
-                "The weight stands the other way: a row for each output, (outputs, inputs).",
-            ),
-            (
-                layer(lambda i, o: nn.Parameter(engine.randn(o, i)) * 0.1),
-                "`nn.Parameter(...) * 0.1` is a result, and no parameter any more. Multiply inside the brackets.",
-            ),
-            (
-                layer(lambda i, o: nn.Parameter(engine.rand(o, i) * 0.1)),
-                "`rand` gives numbers from 0 to 1, none of them negative. Asked for is `randn`.",
-            ),
-            (
-                layer(tenth, forward=lambda s, x: engine.relu(x @ s.weight.T + s.bias)),
-                "There is a bend in it. `nn.Linear` has none.",
-            ),
-            (layer(tenth, forward=lambda s, x: x @ s.weight.T), "The bias is there, but `forward` does not add it."),
-            (layer(lambda i, o: nn.Parameter(engine.randn(o, i))), "The weights begin ten times too large."),
-            (layer(tenth, lambda i, o: nn.Parameter(engine.randn(o) * 0.1)), "The bias should begin with zeros."),
-            (
-                layer(tenth, lambda i, o: nn.Parameter(engine.zeros(o), requires_grad=False)),
-                "The bias is not learned: it is frozen, or a buffer (saved and moved with the model, and no more).",
-            ),
-            (
-                layer(tenth, lambda i, o: nn.Parameter(engine.zeros(i))),
-                "The bias is added to the outputs: one number for each of *them*.",
-            ),
-            (
-                layer(tenth, lambda i, o: nn.Parameter(engine.zeros(1))),
-                "One number for all outputs. In `nn.Linear` each output has its own.",
-            ),
-            (
-                layer(tenth, lambda i, o: nn.Parameter(engine.zeros(1, o))),
-                "The bias is a row of numbers, of shape (outputs,). Broadcasting puts the axis in front by itself.",
-            ),
-            (layer(lambda i, o: nn.Parameter(engine.zeros(o, i))), "All weights begin with 0, and so stay alike."),
-            (layer(lambda i, o: nn.Parameter(engine.randn(o, i) * 0.01)), "The weights begin ten times too small."),
-            (
-                layer(written_into),
-                "A parameter requires a gradient, so nothing may be written into it. Multiply first, and then wrap it.",
-            ),
-            (
-                layer(tenth, forward=lambda s, x: x @ s.weight + s.bias),
-                "The weight has a row for each *output*. To multiply x by it, turn it: `weight.T`.",
-            ),
-            (
-                layer(tenth, forward=lambda s, x: (s.weight @ x.T).T + s.bias),
-                "Right for a table. With more dimensions `x.T` turns all of them round: turn the weight, not x.",
-            ),
+        wrong=mistakes(
+            layer(lambda i, o: engine.randn(o, i) * 0.1, lambda i, o: engine.zeros(o)),
+            "Plain tensors are not found, and so not learned. Make them parameters.",
+            layer(lambda i, o: engine.randn(o, i, requires_grad=True), lambda i, o: engine.zeros(o)),
+            "A tensor that requires a gradient is no parameter yet: `nn.Parameter(...)` says that it belongs here.",
+            layer(lambda i, o: nn.Parameter(engine.randn(i, o) * 0.1), forward=lambda s, x: x @ s.weight + s.bias),
+            "The weight stands the other way: a row for each output, (outputs, inputs).",
+            layer(lambda i, o: nn.Parameter(engine.randn(o, i)) * 0.1),
+            "`nn.Parameter(...) * 0.1` is a result, and no parameter any more. Multiply inside the brackets.",
+            layer(lambda i, o: nn.Parameter(engine.rand(o, i) * 0.1)),
+            "`rand` gives numbers from 0 to 1, none of them negative. Asked for is `randn`.",
+            layer(tenth, forward=lambda s, x: engine.relu(x @ s.weight.T + s.bias)),
+            "There is a bend in it. `nn.Linear` has none.",
+            layer(tenth, forward=lambda s, x: x @ s.weight.T),
+            "The bias is there, but `forward` does not add it.",
+            layer(lambda i, o: nn.Parameter(engine.randn(o, i))),
+            "The weights begin ten times too large.",
+            layer(tenth, lambda i, o: nn.Parameter(engine.randn(o) * 0.1)),
+            "The bias should begin with zeros.",
+            layer(tenth, lambda i, o: nn.Parameter(engine.zeros(o), requires_grad=False)),
+            "The bias is not learned: it is frozen, or a buffer (saved and moved with the model, and no more).",
+            layer(tenth, lambda i, o: nn.Parameter(engine.zeros(i))),
+            "The bias is added to the outputs: one number for each of *them*.",
+            layer(tenth, lambda i, o: nn.Parameter(engine.zeros(1))),
+            "One number for all outputs. In `nn.Linear` each output has its own.",
+            layer(tenth, lambda i, o: nn.Parameter(engine.zeros(1, o))),
+            "The bias is a row of numbers, of shape (outputs,). Broadcasting puts the axis in front by itself.",
+            layer(lambda i, o: nn.Parameter(engine.zeros(o, i))),
+            "All weights begin with 0, and so stay alike.",
+            layer(lambda i, o: nn.Parameter(engine.randn(o, i) * 0.01)),
+            "The weights begin ten times too small.",
+            layer(written_into),
+            "A parameter requires a gradient, so nothing may be written into it. Multiply first, and then wrap it.",
+            layer(tenth, forward=lambda s, x: x @ s.weight + s.bias),
+            "The weight has a row for each *output*. To multiply x by it, turn it: `weight.T`.",
+            layer(tenth, forward=lambda s, x: (s.weight @ x.T).T + s.bias),
+            "Right for a table. With more dimensions `x.T` turns all of them round: turn the weight, not x.",
         ),
         properties=(
             Property(
@@ -576,48 +525,40 @@ EXERCISES = (
         answer=deep(lambda w, d: nn.Sequential(*linears(w, d))),
         trial=deep_trial,
         hidden=deep_more,
-        wrong=(
-            (deep(linears), "The layers are in a plain list, into which a Module does not look."),
-            (
-                deep(lambda w, d: nn.ModuleList([nn.Linear(w, w)] * d)),
-                "That is one layer, several times. Each should have numbers of its own.",
-            ),
-            (
-                deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: x),
-                "The parameters are found. But the bend between the layers is gone.",
-            ),
-            (
-                deep(lambda w, d: nn.ModuleList([nn.Sequential(*linears(w, d))])),
-                "The parameters are found. But there is one bend behind all the layers, and not one after each.",
-            ),
-            (
-                deep(lambda w, d: nn.ModuleList(linears(w, d)), end=engine.relu),
-                "There is a bend after the last layer now. Its result may be negative, as it was before.",
-            ),
-            (
-                deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: engine.relu(x).detach()),
-                "The parameters are found, but no gradient reaches those before the last layer: no notes lead there.",
-            ),
-            (deep(lambda w, d: nn.ModuleList(linears(w, d + 1))), "One layer too many: the last one is there already."),
-            (
-                deep(lambda w, d: nn.ModuleList(linears(w, d - 1))),
-                "One layer too few: `depth` does not count the last.",
-            ),
-            (deep(lambda w, d: nn.ModuleList(linears(w, d, False))), "The layers have lost their bias."),
-            (
-                deep(found, last=lambda width: nn.Linear(width, width)),
-                "The last layer gives one number for each example, not `width` of them.",
-            ),
-            (deep(found, step=lambda layer, x: layer(engine.relu(x))), "The bend comes after each layer, not before."),
-            (deep(found, step=lambda layer, x: x + engine.relu(layer(x))), "What comes into a layer is added again."),
-            (deep(found, bend=engine.tanh), "That is another bend. It was `relu`."),
-            (deep(found, first=1), "The first layer is found, and never used."),
-            (
-                ForOptimizersAlone,
-                "An optimizer finds them now, and nobody else: `state_dict()` does not save them, and `to` does not "
-                "move them.",
-            ),
-            (WeightsAlone, "The weights are found. The layers have biases, too."),
+        wrong=mistakes(
+            deep(linears),
+            "The layers are in a plain list, into which a Module does not look.",
+            deep(lambda w, d: nn.ModuleList([nn.Linear(w, w)] * d)),
+            "That is one layer, several times. Each should have numbers of its own.",
+            deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: x),
+            "The parameters are found. But the bend between the layers is gone.",
+            deep(lambda w, d: nn.ModuleList([nn.Sequential(*linears(w, d))])),
+            "The parameters are found. But there is one bend behind all the layers, and not one after each.",
+            deep(lambda w, d: nn.ModuleList(linears(w, d)), end=engine.relu),
+            "There is a bend after the last layer now. Its result may be negative, as it was before.",
+            deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: engine.relu(x).detach()),
+            "The parameters are found, but no gradient reaches those before the last layer: no notes lead there.",
+            deep(lambda w, d: nn.ModuleList(linears(w, d + 1))),
+            "One layer too many: the last one is there already.",
+            deep(lambda w, d: nn.ModuleList(linears(w, d - 1))),
+            "One layer too few: `depth` does not count the last.",
+            deep(lambda w, d: nn.ModuleList(linears(w, d, False))),
+            "The layers have lost their bias.",
+            deep(found, last=lambda width: nn.Linear(width, width)),
+            "The last layer gives one number for each example, not `width` of them.",
+            deep(found, step=lambda layer, x: layer(engine.relu(x))),
+            "The bend comes after each layer, not before.",
+            deep(found, step=lambda layer, x: x + engine.relu(layer(x))),
+            "What comes into a layer is added again.",
+            deep(found, bend=engine.tanh),
+            "That is another bend. It was `relu`.",
+            deep(found, first=1),
+            "The first layer is found, and never used.",
+            ForOptimizersAlone,
+            "An optimizer finds them now, and nobody else: `state_dict()` does not save them, and `to` does not "
+            "move them.",
+            WeightsAlone,
+            "The weights are found. The layers have biases, too.",
         ),
         properties=(
             Property(
@@ -640,100 +581,57 @@ EXERCISES = (
         answer=lambda scores, answers: -log_chances(scores).gather(1, answers.unsqueeze(1)).mean(),
         trial=entropy_trial,
         hidden=entropy_more,
-        wrong=(
-            (
-                minus_log(lambda s: engine.exp(s) / engine.exp(s).sum(dim=1, keepdim=True)),
-                "Right for small scores. exp(1000) is infinite: subtract the largest score of each row first.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores - scores.max(), shift=False), answers).mean(),
-                "You subtract the largest score of the whole table: a row far below it is lost. Each row has its own.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores), answers).sum(),
-                "That is the sum over the examples. Asked for is the mean.",
-            ),
-            (
-                lambda scores, answers: -log_chances(scores).mean(),
-                "The mean over *all* answers. Only the right one counts in each row.",
-            ),
-            (
-                lambda scores, answers: -chosen(log_chances(scores), answers).mean(),
-                "A logarithm of a chance is negative. The loss is *minus* that.",
-            ),
-            (
-                lambda scores, answers: chosen(scores, answers).mean(),
-                "That is minus the score itself. What about the scores of the other answers?",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores, dim=0), answers).mean(),
-                "The chances must add up to 1 in each *row*: dim=1.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores, dim=(0, 1)), answers).mean(),
-                "You add up over the whole table. The chances must add up to 1 in each *row*: dim=1.",
-            ),
-            (
-                minus_log(lambda s: engine.exp(log_chances(s))),
-                "The largest score is subtracted. But a chance may still come out as 0, and the logarithm of that is "
-                "infinite. The logarithm of a quotient is a difference: take it before you divide.",
-            ),
-            (
-                minus_log(lambda s: engine.exp(log_chances(s)) + 1e-9),
-                "A small number added to the chances hides the infinity, and makes every loss a little wrong: with a "
-                "chance of nearly 0 the loss may be 1000. The logarithm of a quotient is a difference.",
-            ),
-            (
-                lambda scores, answers: -log_chances(scores)[:, answers].mean(),
-                "`[:, answers]` takes *all* those columns in each row. Each row needs its own answer alone.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores), answers),
-                "One loss for each example. Asked for is their mean.",
-            ),
-            (nn.functional.cross_entropy, "The right numbers, but ready-made. Here you write it yourself."),
-            (
-                lambda scores, answers: chosen(scores - scores.logsumexp(dim=1, keepdim=True), answers).mean(),
-                "The right numbers, but `logsumexp` is what you are to write here.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores.detach()), answers).mean(),
-                "The loss is right, but it has no past: nothing can be learned from it.",
-            ),
-            (
-                lambda scores, answers: -log_chances(scores).amax(dim=1).mean(),
-                "That is the chance of the answer with the largest score, and not of the right one.",
-            ),
-            (
-                lambda scores, answers: -log_chances(scores).exp()[engine.arange(len(answers)), answers].mean(),
-                "That is minus the chance itself. Its logarithm is asked for.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores) / math.log(2), answers).mean(),
-                "The logarithm is `log`, to the base e, as e is what the scores are powers of.",
-            ),
-            (
-                lambda scores, answers: chosen(scores - log_sum(scores, engine.log2), answers).mean(),
-                "`log2` is not what undoes `exp`. The logarithm here is `log`, to the base e.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores), answers).sum() / scores.shape[1],
-                "Divided by the number of possible answers. The mean is over the examples.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores.clamp(max=50), shift=False), answers).mean(),
-                "`clamp` makes the large scores alike. Subtract the same number from all scores of a row instead.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(less(scores).clamp(min=-50), shift=False), answers).mean(),
-                "The largest score is subtracted, but `clamp` then cuts the others off. A loss may be 1000.",
-            ),
-            (
-                lambda scores, answers: chosen(
-                    log_chances(scores - scores.amin(dim=1, keepdim=True), shift=False), answers
-                ).mean(),
-                "What you subtract is too small: exp still overflows. Subtract the *largest* score of each row.",
-            ),
+        wrong=mistakes(
+            minus_log(lambda s: engine.exp(s) / engine.exp(s).sum(dim=1, keepdim=True)),
+            "Right for small scores. exp(1000) is infinite: subtract the largest score of each row first.",
+            lambda scores, answers: chosen(log_chances(scores - scores.max(), shift=False), answers).mean(),
+            "You subtract the largest score of the whole table: a row far below it is lost. Each row has its own.",
+            lambda scores, answers: chosen(log_chances(scores), answers).sum(),
+            "That is the sum over the examples. Asked for is the mean.",
+            lambda scores, answers: -log_chances(scores).mean(),
+            "The mean over *all* answers. Only the right one counts in each row.",
+            lambda scores, answers: -chosen(log_chances(scores), answers).mean(),
+            "A logarithm of a chance is negative. The loss is *minus* that.",
+            lambda scores, answers: chosen(scores, answers).mean(),
+            "That is minus the score itself. What about the scores of the other answers?",
+            lambda scores, answers: chosen(log_chances(scores, dim=0), answers).mean(),
+            "The chances must add up to 1 in each *row*: dim=1.",
+            lambda scores, answers: chosen(log_chances(scores, dim=(0, 1)), answers).mean(),
+            "You add up over the whole table. The chances must add up to 1 in each *row*: dim=1.",
+            minus_log(lambda s: engine.exp(log_chances(s))),
+            "The largest score is subtracted. But a chance may still come out as 0, and the logarithm of that is "
+            "infinite. The logarithm of a quotient is a difference: take it before you divide.",
+            minus_log(lambda s: engine.exp(log_chances(s)) + 1e-9),
+            "A small number added to the chances hides the infinity, and makes every loss a little wrong: with a "
+            "chance of nearly 0 the loss may be 1000. The logarithm of a quotient is a difference.",
+            lambda scores, answers: -log_chances(scores)[:, answers].mean(),
+            "`[:, answers]` takes *all* those columns in each row. Each row needs its own answer alone.",
+            lambda scores, answers: chosen(log_chances(scores), answers),
+            "One loss for each example. Asked for is their mean.",
+            nn.functional.cross_entropy,
+            "The right numbers, but ready-made. Here you write it yourself.",
+            lambda scores, answers: chosen(scores - scores.logsumexp(dim=1, keepdim=True), answers).mean(),
+            "The right numbers, but `logsumexp` is what you are to write here.",
+            lambda scores, answers: chosen(log_chances(scores.detach()), answers).mean(),
+            "The loss is right, but it has no past: nothing can be learned from it.",
+            lambda scores, answers: -log_chances(scores).amax(dim=1).mean(),
+            "That is the chance of the answer with the largest score, and not of the right one.",
+            lambda scores, answers: -log_chances(scores).exp()[engine.arange(len(answers)), answers].mean(),
+            "That is minus the chance itself. Its logarithm is asked for.",
+            lambda scores, answers: chosen(log_chances(scores) / math.log(2), answers).mean(),
+            "The logarithm is `log`, to the base e, as e is what the scores are powers of.",
+            lambda scores, answers: chosen(scores - log_sum(scores, engine.log2), answers).mean(),
+            "`log2` is not what undoes `exp`. The logarithm here is `log`, to the base e.",
+            lambda scores, answers: chosen(log_chances(scores), answers).sum() / scores.shape[1],
+            "Divided by the number of possible answers. The mean is over the examples.",
+            lambda scores, answers: chosen(log_chances(scores.clamp(max=50), shift=False), answers).mean(),
+            "`clamp` makes the large scores alike. Subtract the same number from all scores of a row instead.",
+            lambda scores, answers: chosen(log_chances(less(scores).clamp(min=-50), shift=False), answers).mean(),
+            "The largest score is subtracted, but `clamp` then cuts the others off. A loss may be 1000.",
+            lambda scores, answers: chosen(
+                log_chances(scores - scores.amin(dim=1, keepdim=True), shift=False), answers
+            ).mean(),
+            "What you subtract is too small: exp still overflows. Subtract the *largest* score of each row.",
         ),
         understood="Only differences of scores count, so take the largest one away before you raise e to their power.",
         hints=(
@@ -750,41 +648,43 @@ EXERCISES = (
         answer=load_what_fits,
         trial=load_trial,
         hidden=load_more,
-        wrong=(
-            (all_at_once, "`load_state_dict` wants everything to fit. Choose first."),
-            (
-                by_name,
-                "The last layer has the right name and another shape, and that is not forgiven: compare shapes, too.",
-            ),
-            (by_size, "As many numbers in another shape do not fit: compare the shapes."),
-            (what_was_loaded, "The right tensors are loaded. Give back the names of those that were *not*."),
-            (
-                what_is_missing,
-                "`missing_keys` are names of the *model* that got nothing. Asked for are those of `state` that "
-                "found no place.",
-            ),
-            (nothing_back, "The right tensors are loaded. But nothing is given back: is a `return` missing?"),
-            (still_strict, "What you load is not everything that the model has: `strict=False`."),
-            (giving(lambda names, model, state: set(names)), "A set has no order. Give back a list, as in `state`."),
-            (giving(lambda names, model, state: sorted(names)), "Sorted by name. Asked for is the order of `state`."),
-            (giving(lambda names, model, state: len(names)), "That is how many were left out. Which are they?"),
-            (
-                giving(lambda names, model, state: {name: state[name] for name in names}),
-                "The names alone are asked for, not the tensors with them.",
-            ),
-            (giving(lambda names, model, state: model), "You give the model back. Names are asked for."),
-            (
-                lambda model, state: model.load_state_dict(fitting(model, state), strict=False),
-                "That is what `load_state_dict` gives, and it begins with what the *model* lacks. Asked for is a list "
-                "of the names in `state` that found no place.",
-            ),
-            (
-                giving(lambda names, model, state: names + [n for n in model.state_dict() if n not in state]),
-                "What the model has and `state` has not is not asked for.",
-            ),
-            (until_one_does_not, "You stop at the first that does not fit. More may fit behind it."),
-            (by_place, "The place does not tell: the third tensor of one may be the fourth of the other. Go by names."),
-            (parameters_alone, "Buffers are saved as well, and fit: ask `model.state_dict()`, not the parameters."),
+        wrong=mistakes(
+            all_at_once,
+            "`load_state_dict` wants everything to fit. Choose first.",
+            by_name,
+            "The last layer has the right name and another shape, and that is not forgiven: compare shapes, too.",
+            by_size,
+            "As many numbers in another shape do not fit: compare the shapes.",
+            what_was_loaded,
+            "The right tensors are loaded. Give back the names of those that were *not*.",
+            lambda model, state: model.load_state_dict(fitting(model, state), strict=False).missing_keys,
+            "`missing_keys` are names of the *model* that got nothing. Asked for are those of `state` that "
+            "found no place.",
+            nothing_back,
+            "The right tensors are loaded. But nothing is given back: is a `return` missing?",
+            still_strict,
+            "What you load is not everything that the model has: `strict=False`.",
+            giving(lambda names, model, state: set(names)),
+            "A set has no order. Give back a list, as in `state`.",
+            giving(lambda names, model, state: sorted(names)),
+            "Sorted by name. Asked for is the order of `state`.",
+            giving(lambda names, model, state: len(names)),
+            "That is how many were left out. Which are they?",
+            giving(lambda names, model, state: {name: state[name] for name in names}),
+            "The names alone are asked for, not the tensors with them.",
+            giving(lambda names, model, state: model),
+            "You give the model back. Names are asked for.",
+            lambda model, state: model.load_state_dict(fitting(model, state), strict=False),
+            "That is what `load_state_dict` gives, and it begins with what the *model* lacks. Asked for is a list "
+            "of the names in `state` that found no place.",
+            giving(lambda names, model, state: names + [n for n in model.state_dict() if n not in state]),
+            "What the model has and `state` has not is not asked for.",
+            until_one_does_not,
+            "You stop at the first that does not fit. More may fit behind it.",
+            by_place,
+            "The place does not tell: the third tensor of one may be the fourth of the other. Go by names.",
+            parameters_alone,
+            "Buffers are saved as well, and fit: ask `model.state_dict()`, not the parameters.",
         ),
         understood="Names and shapes decide what fits; what was left out has to be said, since nothing else tells.",
         hints=(

@@ -2,7 +2,7 @@
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 from course.judging.trials import Alive
 from engine import nn
 
@@ -346,10 +346,6 @@ def stop_more(stop):
     yield "", stop, [4000.0, 5000.0, 3000.0, 3500.0], 3
 
 
-def never(losses, patience):
-    return len(losses) - 1, min(range(len(losses)), key=lambda i: losses[i])
-
-
 def since_the_last(losses, patience):
     bad, best = 0, 0
     for epoch, loss in enumerate(losses):
@@ -367,18 +363,6 @@ def never_patient_again(losses, patience):
         if bad >= patience:
             break
     return epoch, best
-
-
-def one_too_late(losses, patience):
-    return stop(losses, patience + 1)
-
-
-def one_too_early(losses, patience):
-    return stop(losses, patience - 1) if patience > 1 else stop(losses, patience)
-
-
-def knows_the_future(losses, patience):
-    return stop(losses, patience)[0], min(range(len(losses)), key=lambda i: losses[i])
 
 
 def gives_the_loss(losses, patience):
@@ -415,32 +399,20 @@ EXERCISES = (
         answer=training_step,
         trial=step_trial,
         hidden=step_more,
-        wrong=(
-            (
-                changed(training_step, "optimizer.zero_grad()", ""),
-                "The gradients are not cleared: the next step will add its own to them.",
-            ),
-            (
-                changed(training_step, "optimizer.zero_grad()", "", "backward()", "backward(); optimizer.zero_grad()"),
-                "The step finds no gradients: it comes before `backward()`, or they were cleared in between.",
-            ),
-            (
-                changed(training_step, "loss.item()", "loss_fn(model(x), y).item()"),
-                "That is the loss *after* the step. Return the one from which the step was made.",
-            ),
-            (
-                changed(training_step, "loss_fn(model(x), y)", "loss_fn(model(x), y) * len(x)"),
-                "`loss_fn` already gives the mean over the batch. Multiplied by the number of examples, the loss is "
-                "too large, and the step is too long.",
-            ),
-            (
-                changed(training_step, "model(x), y)", "y, model(x))"),
-                "The model's result comes first, and the true answer second: `loss_fn(model(x), y)`.",
-            ),
-            (
-                changed(training_step, "return loss.item()", ""),
-                "The step is right, but the loss is not returned: is a `return` missing?",
-            ),
+        wrong=mistakes(
+            changed(training_step, "optimizer.zero_grad()", ""),
+            "The gradients are not cleared: the next step will add its own to them.",
+            changed(training_step, "optimizer.zero_grad()", "", "backward()", "backward(); optimizer.zero_grad()"),
+            "The step finds no gradients: it comes before `backward()`, or they were cleared in between.",
+            changed(training_step, "loss.item()", "loss_fn(model(x), y).item()"),
+            "That is the loss *after* the step. Return the one from which the step was made.",
+            changed(training_step, "loss_fn(model(x), y)", "loss_fn(model(x), y) * len(x)"),
+            "`loss_fn` already gives the mean over the batch. Multiplied by the number of examples, the loss is "
+            "too large, and the step is too long.",
+            changed(training_step, "model(x), y)", "y, model(x))"),
+            "The model's result comes first, and the true answer second: `loss_fn(model(x), y)`.",
+            changed(training_step, "return loss.item()", ""),
+            "The step is right, but the loss is not returned: is a `return` missing?",
         ),
         properties=(
             Property(
@@ -483,19 +455,18 @@ EXERCISES = (
         answer=accuracy,
         trial=accuracy_trial,
         hidden=accuracy_more,
-        wrong=(
-            (giving("right"), "That is how many are right. Divide by how many there are."),
-            (
-                changed(accuracy, "(model(x).argmax(dim=1) == y).sum().item()", "down_the_columns(model(x), y)"),
-                "`argmax(dim=0)` goes down the columns: which example has the largest score of a class. Each example "
-                "is a row, and its answer is `argmax(dim=1)`.",
-            ),
-            (
-                changed(accuracy, "argmax", "argmin"),
-                "That is the *smallest* score of each example. The largest one is the model's answer.",
-            ),
-            (giving("1 - right / seen"), "That is the fraction that is *wrong*."),
-            (giving("right / len(data)"), "You divide by the number of *batches*. Divide by the number of examples."),
+        wrong=mistakes(
+            giving("right"),
+            "That is how many are right. Divide by how many there are.",
+            changed(accuracy, "(model(x).argmax(dim=1) == y).sum().item()", "down_the_columns(model(x), y)"),
+            "`argmax(dim=0)` goes down the columns: which example has the largest score of a class. Each example "
+            "is a row, and its answer is `argmax(dim=1)`.",
+            changed(accuracy, "argmax", "argmin"),
+            "That is the *smallest* score of each example. The largest one is the model's answer.",
+            giving("1 - right / seen"),
+            "That is the fraction that is *wrong*.",
+            giving("right / len(data)"),
+            "You divide by the number of *batches*. Divide by the number of examples.",
         ),
         properties=(
             Property(
@@ -557,22 +528,17 @@ EXERCISES = (
         answer=fit,
         trial=fit_trial,
         hidden=fit_more,
-        wrong=(
-            (
-                changed(fit, "losses = []", SMALLER_RATE, "optimizer.zero_grad()", ""),
-                "A smaller rate only delays the trouble. The gradients of all steps still add up.",
+        wrong=mistakes(
+            changed(fit, "losses = []", SMALLER_RATE, "optimizer.zero_grad()", ""),
+            "A smaller rate only delays the trouble. The gradients of all steps still add up.",
+            changed(
+                fit,
+                "optimizer.zero_grad()",
+                "",
+                "backward()",
+                "backward(); nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
             ),
-            (
-                changed(
-                    fit,
-                    "optimizer.zero_grad()",
-                    "",
-                    "backward()",
-                    "backward(); nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
-                ),
-                "Clipping shortens the step, but does not put it right: it still follows the sum of all gradients so"
-                " far.",
-            ),
+            "Clipping shortens the step, but does not put it right: it still follows the sum of all gradients so far.",
         ),
         properties=(
             Property(
@@ -629,67 +595,46 @@ EXERCISES = (
         answer=by_optimizer,
         trial=momentum_trial,
         hidden=momentum_more,
-        wrong=(
-            (
-                changed(with_velocity, "v.mul_(0.9).add_(p.grad)", "v.copy_(p.grad)"),
-                "The velocity forgets what it was. It should keep 0.9 of it.",
-            ),
-            (changed(with_velocity, ".mul_(0.9)", ""), "The velocity keeps all of itself. It should keep 0.9 of it."),
-            (changed(with_velocity, "p.grad", "0.1 * p.grad"), "You add only 0.1 of the gradient. Add all of it."),
-            (moving_by("p.add_(rate * v)"), "That walks uphill. Move by *minus* the rate times the velocity."),
-            (
-                changed(with_velocity, "p.grad", "rate * p.grad", "rate * v", "v"),
-                "Your velocity contains the rate, as in some textbooks. As long as the rate stays the same, the "
-                "parameters move alike. But here, as in PyTorch, the rate comes in at the end, when the parameter "
-                "moves.",
-            ),
-            (
-                changed(with_velocity, "add_(", "sub_(", "p.sub_(rate", "p.add_(rate"),
-                "Your velocity points downhill, and the parameter follows it with a plus. That leads to the same "
-                "place. But here the velocity adds up gradients, and the minus comes when the parameter moves.",
-            ),
-            (
-                changed(with_velocity, "add_(", "sub_(rate * ", "p.sub_(rate * v)", "p.add_(v)"),
-                "Your velocity holds minus the rate times the gradients. That leads to the same place. But here it "
-                "adds up the gradients as they are; minus and rate come when the parameter moves.",
-            ),
-            (
-                new_in_both_lists,
-                "You put new tensors into both lists. Change the ones that the caller holds: `add_`, `mul_`, `sub_`.",
-            ),
-            (
-                changed(with_velocity, "p.grad", "rate * p.grad"),
-                "The rate comes in twice: in the velocity, and when the parameter moves. It belongs only in the "
-                "second place.",
-            ),
-            (
-                moving_by("p.sub_(v)"),
-                "The parameter moves by the whole velocity. It should move by the rate times the velocity.",
-            ),
-            (
-                moving_by("p.sub_(rate * (p.grad + 0.9 * v))"),
-                "That is Nesterov's variant, which looks one step ahead (`nesterov=True`). Write the plain one.",
-            ),
-            (
-                changed(with_velocity, "p.sub_(rate * v)", "", "v.mul_", "p.sub_(rate * v); v.mul_"),
-                "The parameter moves by the velocity of the step before. Change the velocity first, and then the "
-                "parameter.",
-            ),
-            (
-                moving_by("p.sub_(rate * p.grad)"),
-                "The velocity is right, but nothing uses it: the parameter moves by its gradient alone.",
-            ),
-            (new_tensors, "You make new tensors. Change the ones that the caller holds: `add_`, `mul_`, `sub_`."),
-            (
-                new_velocities,
-                "You put new tensors into the list of velocities. Change the ones that the caller holds: `mul_`, "
-                "`add_`.",
-            ),
-            (
-                lost_velocities,
-                "`v = ...` gives the name to a new tensor, and the velocity stays as it was. Change it in place: "
-                "`mul_`, `add_`.",
-            ),
+        wrong=mistakes(
+            changed(with_velocity, "v.mul_(0.9).add_(p.grad)", "v.copy_(p.grad)"),
+            "The velocity forgets what it was. It should keep 0.9 of it.",
+            changed(with_velocity, ".mul_(0.9)", ""),
+            "The velocity keeps all of itself. It should keep 0.9 of it.",
+            changed(with_velocity, "p.grad", "0.1 * p.grad"),
+            "You add only 0.1 of the gradient. Add all of it.",
+            moving_by("p.add_(rate * v)"),
+            "That walks uphill. Move by *minus* the rate times the velocity.",
+            changed(with_velocity, "p.grad", "rate * p.grad", "rate * v", "v"),
+            "Your velocity contains the rate, as in some textbooks. As long as the rate stays the same, the "
+            "parameters move alike. But here, as in PyTorch, the rate comes in at the end, when the parameter "
+            "moves.",
+            changed(with_velocity, "add_(", "sub_(", "p.sub_(rate", "p.add_(rate"),
+            "Your velocity points downhill, and the parameter follows it with a plus. That leads to the same "
+            "place. But here the velocity adds up gradients, and the minus comes when the parameter moves.",
+            changed(with_velocity, "add_(", "sub_(rate * ", "p.sub_(rate * v)", "p.add_(v)"),
+            "Your velocity holds minus the rate times the gradients. That leads to the same place. But here it "
+            "adds up the gradients as they are; minus and rate come when the parameter moves.",
+            new_in_both_lists,
+            "You put new tensors into both lists. Change the ones that the caller holds: `add_`, `mul_`, `sub_`.",
+            changed(with_velocity, "p.grad", "rate * p.grad"),
+            "The rate comes in twice: in the velocity, and when the parameter moves. It belongs only in the "
+            "second place.",
+            moving_by("p.sub_(v)"),
+            "The parameter moves by the whole velocity. It should move by the rate times the velocity.",
+            moving_by("p.sub_(rate * (p.grad + 0.9 * v))"),
+            "That is Nesterov's variant, which looks one step ahead (`nesterov=True`). Write the plain one.",
+            changed(with_velocity, "p.sub_(rate * v)", "", "v.mul_", "p.sub_(rate * v); v.mul_"),
+            "The parameter moves by the velocity of the step before. Change the velocity first, and then the "
+            "parameter.",
+            moving_by("p.sub_(rate * p.grad)"),
+            "The velocity is right, but nothing uses it: the parameter moves by its gradient alone.",
+            new_tensors,
+            "You make new tensors. Change the ones that the caller holds: `add_`, `mul_`, `sub_`.",
+            new_velocities,
+            "You put new tensors into the list of velocities. Change the ones that the caller holds: `mul_`, `add_`.",
+            lost_velocities,
+            "`v = ...` gives the name to a new tensor, and the velocity stays as it was. Change it in place: "
+            "`mul_`, `add_`.",
         ),
         properties=(
             Property(
@@ -731,39 +676,36 @@ EXERCISES = (
         answer=stop,
         trial=stop_trial,
         hidden=stop_more,
-        wrong=(
-            (never, "It never stops. Training that has stopped cannot know what losses would have come later."),
-            (
-                knows_the_future,
-                "It stops at the right epoch. But it looks for the best among all losses, even those after the stop,"
-                " which no training has seen.",
-            ),
-            (gives_the_loss, "The second of the pair is the best *loss*. Return its epoch."),
-            (
-                as_long_ago_as_the_patience,
-                "You compare with the loss of `patience` epochs ago. Compare with the *best* so far.",
-            ),
-            (since_the_last, "You compare with the epoch before. Compare with the *best* so far."),
-            (equal_is_better, "An equal loss is not better: such epochs count against the patience."),
-            (
-                never_patient_again,
-                "You count all epochs that were no better, from the very start. After each better epoch the count "
-                "begins again.",
-            ),
-            (
-                lambda losses, patience: tuple(epoch + 1 for epoch in stop(losses, patience)),
-                "You count from 1. Count both from 0.",
-            ),
-            (lambda losses, patience: stop(losses, patience)[::-1], "The two are in the opposite order."),
+        wrong=mistakes(
+            lambda losses, patience: (len(losses) - 1, min(range(len(losses)), key=lambda i: losses[i])),
+            "It never stops. Training that has stopped cannot know what losses would have come later.",
+            lambda losses, patience: (stop(losses, patience)[0], min(range(len(losses)), key=lambda i: losses[i])),
+            "It stops at the right epoch. But it looks for the best among all losses, even those after the stop,"
+            " which no training has seen.",
+            gives_the_loss,
+            "The second of the pair is the best *loss*. Return its epoch.",
+            as_long_ago_as_the_patience,
+            "You compare with the loss of `patience` epochs ago. Compare with the *best* so far.",
+            since_the_last,
+            "You compare with the epoch before. Compare with the *best* so far.",
+            equal_is_better,
+            "An equal loss is not better: such epochs count against the patience.",
+            never_patient_again,
+            "You count all epochs that were no better, from the very start. After each better epoch the count "
+            "begins again.",
+            lambda losses, patience: tuple(epoch + 1 for epoch in stop(losses, patience)),
+            "You count from 1. Count both from 0.",
+            lambda losses, patience: stop(losses, patience)[::-1],
+            "The two are in the opposite order.",
         ),
         properties=(
             Property(
-                one_too_late,
+                lambda losses, patience: stop(losses, patience + 1),
                 lambda did: did.result[0] <= did.expected[0],
                 "It stops too late. Stop as soon as the present epoch is `patience` epochs after the best one.",
             ),
             Property(
-                one_too_early,
+                lambda losses, patience: stop(losses, patience - 1) if patience > 1 else stop(losses, patience),
                 lambda did: did.result[0] >= did.expected[0],
                 "It stops too early. The best epoch does not count against the patience, nor do those before it.",
             ),

@@ -6,7 +6,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 from course.judging.trials import Alive
 from engine import nn
 
@@ -366,10 +366,6 @@ def one_step_an_epoch(model, loss_fn, batches, epochs):
     return seen
 
 
-def without_steps(model, loss_fn, batches, epochs):
-    return [0.1 * 0.5**epoch for epoch in range(epochs)]
-
-
 def by_hand_rates(model, loss_fn, batches, epochs):
     seen = []
     for epoch in range(epochs):
@@ -386,45 +382,30 @@ EXERCISES = (
         points=1,
         answer=epoch,
         trial=epoch_trial,
-        wrong=(
-            (
-                changed(epoch, "loss.item()", "loss", "total / len(batches)", "(total / len(batches)).item()"),
-                "The sum is a result, too, and keeps the graph of each loss in it. Add up numbers.",
-            ),
-            (
-                changed(epoch, "+= loss", "= loss", "total / len(batches)", "total"),
-                "That is the last loss. Return the mean of all.",
-            ),
-            (
-                changed(epoch, "+= loss", "= loss"),
-                "That is the last loss alone, divided by the number of batches. Add each one up: `+=`, in the loop.",
-            ),
-            (changed(epoch, "total / len(batches)", "total"), "That is the sum. Divide it by the number of batches."),
-            (
-                changed(epoch, "loss.item()", "loss.detach()"),
-                "No graph is kept. But you return a tensor. Return a Python number: `.item()`.",
-            ),
-            (
-                changed(epoch, "loss_fn(model(x), y)", "loss_fn(model(x), y).item()", "loss.item()", "loss"),
-                "You take the number before `backward()`, and a number has no way back. Take it after that, where "
-                "you add up.",
-            ),
-            (
-                without_training,
-                "Nothing is learnt any more: the steps find no gradients, because `no_grad` leaves no way back, or "
-                "because they are cleared after `backward()`. The step was right; it is the *sum* that keeps the "
-                "graphs.",
-            ),
-            (
-                changed(epoch, "loss.item()", "loss.item() * len(x)"),
-                "You multiply each loss by its number of examples, and divide the sum by the number of batches. "
-                "Return the plain mean of the batches' losses.",
-            ),
-            (
-                mean_of_examples,
-                "That is the mean over the *examples*, which is often the better one. But return the mean of the "
-                "batches' losses.",
-            ),
+        wrong=mistakes(
+            changed(epoch, "loss.item()", "loss", "total / len(batches)", "(total / len(batches)).item()"),
+            "The sum is a result, too, and keeps the graph of each loss in it. Add up numbers.",
+            changed(epoch, "+= loss", "= loss", "total / len(batches)", "total"),
+            "That is the last loss. Return the mean of all.",
+            changed(epoch, "+= loss", "= loss"),
+            "That is the last loss alone, divided by the number of batches. Add each one up: `+=`, in the loop.",
+            changed(epoch, "total / len(batches)", "total"),
+            "That is the sum. Divide it by the number of batches.",
+            changed(epoch, "loss.item()", "loss.detach()"),
+            "No graph is kept. But you return a tensor. Return a Python number: `.item()`.",
+            changed(epoch, "loss_fn(model(x), y)", "loss_fn(model(x), y).item()", "loss.item()", "loss"),
+            "You take the number before `backward()`, and a number has no way back. Take it after that, where "
+            "you add up.",
+            without_training,
+            "Nothing is learnt any more: the steps find no gradients, because `no_grad` leaves no way back, or "
+            "because they are cleared after `backward()`. The step was right; it is the *sum* that keeps the "
+            "graphs.",
+            changed(epoch, "loss.item()", "loss.item() * len(x)"),
+            "You multiply each loss by its number of examples, and divide the sum by the number of batches. "
+            "Return the plain mean of the batches' losses.",
+            mean_of_examples,
+            "That is the mean over the *examples*, which is often the better one. But return the mean of the "
+            "batches' losses.",
         ),
         properties=(
             Property(
@@ -456,44 +437,27 @@ EXERCISES = (
         points=2,
         answer=mean_loss,
         trial=test_trial,
-        wrong=(
-            (
-                changed(mean_loss, "model.train(before)", "", "engine.no_grad()", "engine.enable_grad()"),
-                "Neither is repaired: the test takes notes, and it leaves training off.",
-            ),
-            (
-                changed(mean_loss, "model.train(before)", ""),
-                "The test takes no notes any more. But a model that came in training mode is not in it afterwards.",
-            ),
-            (
-                changed(mean_loss, "engine.no_grad()", "engine.enable_grad()"),
-                "The model is as it was. But the test takes notes: put `with engine.no_grad():` around model and loss.",
-            ),
-            (
-                changed(mean_loss, "model.train(before)", "model.train()"),
-                "Now every model is in training mode afterwards, even one that did not come in it.",
-            ),
-            (
-                changed(mean_loss, "model.train(before)", "model.train()", "engine.no_grad()", "engine.enable_grad()"),
-                "The test takes notes, and every model is in training mode afterwards, even one that did not come in"
-                " it.",
-            ),
-            (
-                changed(mean_loss, "model.eval()", "model.eval().requires_grad_(False)"),
-                "The model is frozen, and stays so: it will never learn again. `with engine.no_grad():` does no such"
-                " harm.",
-            ),
-            (changed(mean_loss, "model.eval()", ""), "Without `eval()`, dropout drops numbers during the test."),
-            (
-                changed(mean_loss, ".item()", ".item(); model.train(before)"),
-                "You put the mode back inside the loop, so the second batch is tested in training mode. Put it back "
-                "after the loop.",
-            ),
-            (
-                changed(mean_loss, ".item()", ".item(); return total / len(batches)"),
-                "The function returns after the first batch: `return` is inside the loop, and nothing that comes "
-                "after it happens.",
-            ),
+        wrong=mistakes(
+            changed(mean_loss, "model.train(before)", "", "engine.no_grad()", "engine.enable_grad()"),
+            "Neither is repaired: the test takes notes, and it leaves training off.",
+            changed(mean_loss, "model.train(before)", ""),
+            "The test takes no notes any more. But a model that came in training mode is not in it afterwards.",
+            changed(mean_loss, "engine.no_grad()", "engine.enable_grad()"),
+            "The model is as it was. But the test takes notes: put `with engine.no_grad():` around model and loss.",
+            changed(mean_loss, "model.train(before)", "model.train()"),
+            "Now every model is in training mode afterwards, even one that did not come in it.",
+            changed(mean_loss, "model.train(before)", "model.train()", "engine.no_grad()", "engine.enable_grad()"),
+            "The test takes notes, and every model is in training mode afterwards, even one that did not come in it.",
+            changed(mean_loss, "model.eval()", "model.eval().requires_grad_(False)"),
+            "The model is frozen, and stays so: it will never learn again. `with engine.no_grad():` does no such harm.",
+            changed(mean_loss, "model.eval()", ""),
+            "Without `eval()`, dropout drops numbers during the test.",
+            changed(mean_loss, ".item()", ".item(); model.train(before)"),
+            "You put the mode back inside the loop, so the second batch is tested in training mode. Put it back "
+            "after the loop.",
+            changed(mean_loss, ".item()", ".item(); return total / len(batches)"),
+            "The function returns after the first batch: `return` is inside the loop, and nothing that comes "
+            "after it happens.",
         ),
         properties=(
             Property(
@@ -528,77 +492,57 @@ EXERCISES = (
         answer=in_parts,
         trial=accumulate_trial,
         hidden=accumulate_more,
-        wrong=(
-            (weighted("1"), "You add up the gradients of the means, which makes the step too long."),
-            (
-                weighted("1 / len(parts)"),
-                "That is right as long as all parts are equal. But an example in a part of 8 now counts twice as "
-                "much as one in a part of 16.",
+        wrong=mistakes(
+            weighted("1"),
+            "You add up the gradients of the means, which makes the step too long.",
+            weighted("1 / len(parts)"),
+            "That is right as long as all parts are equal. But an example in a part of 8 now counts twice as "
+            "much as one in a part of 16.",
+            weighted("1 / len(x)"),
+            "Each loss is already a mean over its part. Multiply it by the part's length first.",
+            changed(in_parts, "optimizer.step()", "", "backward()", "backward(); optimizer.step()"),
+            "You take a step after each part. There should be one step, when everything has been added up.",
+            changed(
+                in_parts,
+                "    optimizer.step()",
+                "",
+                "backward()",
+                "backward(); optimizer.step(); optimizer.zero_grad()",
             ),
-            (
-                weighted("1 / len(x)"),
-                "Each loss is already a mean over its part. Multiply it by the part's length first.",
+            "Every part clears the gradients, and has a step of its own. There should be one step, at the end.",
+            changed(
+                in_parts,
+                "optimizer.step()",
+                "",
+                "(len(part_x) / len(x))).backward()",
+                "1).backward(); optimizer.step(); optimizer.zero_grad()",
             ),
-            (
-                changed(in_parts, "optimizer.step()", "", "backward()", "backward(); optimizer.step()"),
-                "You take a step after each part. There should be one step, when everything has been added up.",
-            ),
-            (
-                changed(
-                    in_parts,
-                    "    optimizer.step()",
-                    "",
-                    "backward()",
-                    "backward(); optimizer.step(); optimizer.zero_grad()",
-                ),
-                "Every part clears the gradients, and has a step of its own. There should be one step, at the end.",
-            ),
-            (
-                changed(
-                    in_parts,
-                    "optimizer.step()",
-                    "",
-                    "(len(part_x) / len(x))).backward()",
-                    "1).backward(); optimizer.step(); optimizer.zero_grad()",
-                ),
-                "That is ordinary training on small batches, with a step for each part. Take one step, that of the "
-                "whole batch.",
-            ),
-            (
-                weighted("len(part_x)"),
-                "Each mean, times its length, is a sum. Divide by how many examples there are in all.",
-            ),
-            (
-                changed(in_parts, "        (loss_fn", "        optimizer.zero_grad(); (loss_fn"),
-                "The gradients are cleared before each part, so only the last one counts.",
-            ),
-            (weighted("1 / 4"), "64 examples make four parts. But here there may be more of them, or fewer."),
-            (
-                weighted("16 / len(x)"),
-                "That is right as long as all parts have 16 examples. The last one may be smaller, and should then "
-                "count for less.",
-            ),
-            (
-                whole_parts_alone,
-                "The last part, which may be smaller than 16, is left out. Take it in, with its share of the examples.",
-            ),
-            (
-                changed(in_parts, "optimizer.zero_grad()", ""),
-                "You add to what the step before has left in `.grad`. Call `optimizer.zero_grad()` before the loop.",
-            ),
-            (changed(in_parts, "optimizer.step()", ""), "No step is taken: call `optimizer.step()` at the end."),
-            (of_parts(8), "The step is right. But your parts have 8 examples. Take parts of 16, as many as fit."),
-            (
-                weighted("len(x) / len(part_x)"),
-                "It is the wrong way round: a part of 16 out of 64 should count for 16 / 64, and yours counts for 64"
-                " / 16.",
-            ),
-            (at_once, "The step is right. But the whole batch goes through the model at once, and that does not fit."),
-            (
-                one_sum,
-                "The step is right. But the graphs of all parts are kept until the end, and they do not fit either. "
-                "Call `backward()` for each part.",
-            ),
+            "That is ordinary training on small batches, with a step for each part. Take one step, that of the "
+            "whole batch.",
+            weighted("len(part_x)"),
+            "Each mean, times its length, is a sum. Divide by how many examples there are in all.",
+            changed(in_parts, "        (loss_fn", "        optimizer.zero_grad(); (loss_fn"),
+            "The gradients are cleared before each part, so only the last one counts.",
+            weighted("1 / 4"),
+            "64 examples make four parts. But here there may be more of them, or fewer.",
+            weighted("16 / len(x)"),
+            "That is right as long as all parts have 16 examples. The last one may be smaller, and should then "
+            "count for less.",
+            whole_parts_alone,
+            "The last part, which may be smaller than 16, is left out. Take it in, with its share of the examples.",
+            changed(in_parts, "optimizer.zero_grad()", ""),
+            "You add to what the step before has left in `.grad`. Call `optimizer.zero_grad()` before the loop.",
+            changed(in_parts, "optimizer.step()", ""),
+            "No step is taken: call `optimizer.step()` at the end.",
+            of_parts(8),
+            "The step is right. But your parts have 8 examples. Take parts of 16, as many as fit.",
+            weighted("len(x) / len(part_x)"),
+            "It is the wrong way round: a part of 16 out of 64 should count for 16 / 64, and yours counts for 64 / 16.",
+            at_once,
+            "The step is right. But the whole batch goes through the model at once, and that does not fit.",
+            one_sum,
+            "The step is right. But the graphs of all parts are kept until the end, and they do not fit either. "
+            "Call `backward()` for each part.",
         ),
         properties=(
             Property(
@@ -626,70 +570,43 @@ EXERCISES = (
         answer=by_hand,
         trial=clip_trial,
         hidden=clip_more,
-        wrong=(
-            (
-                changed(clipped_step, "optimizer.step()", "", "length =", "optimizer.step(); length ="),
-                "The step is taken before the gradient is clipped.",
+        wrong=mistakes(
+            changed(clipped_step, "optimizer.step()", "", "length =", "optimizer.step(); length ="),
+            "The step is taken before the gradient is clipped.",
+            changed(
+                clipped_step,
+                "optimizer.zero_grad()",
+                "optimizer.zero_grad(); nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
+                "length = nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
+                "\n",
+                "length.item()",
+                "0.0",
             ),
-            (
-                changed(
-                    clipped_step,
-                    "optimizer.zero_grad()",
-                    "optimizer.zero_grad(); nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
-                    "length = nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n",
-                    "\n",
-                    "length.item()",
-                    "0.0",
-                ),
-                "There is no gradient yet to clip. Clip after `backward()`.",
-            ),
-            (
-                clipped_by(after_clipping),
-                "The step is right. But return the length *before* clipping, which `clip_grad_norm_` returns.",
-            ),
-            (
-                clipped_by(each_number),
-                "You limited each number by itself, which changes the direction. Limit the length of the whole "
-                "gradient.",
-            ),
-            (
-                clipped_by(always_one),
-                "Long gradients are shortened. But short ones are made longer, and should be left as they are.",
-            ),
-            (
-                clipped_by(one_by_one),
-                "You limited each parameter by itself, which changes the direction. Limit one length, that of all "
-                "together.",
-            ),
-            (
-                clipped_by(last_of_one_by_one),
-                "You clip and measure each parameter by itself, and return the last length. Give all parameters to "
-                "one call: it is one length, of all together.",
-            ),
-            (
-                changed(clipped_step, "optimizer.step()", "optimizer.step(); optimizer.step()"),
-                "Two steps are taken with one gradient: one `optimizer.step()` is enough.",
-            ),
-            (
-                changed(clipped_step, "optimizer.step()", ""),
-                "No step is taken any more: `optimizer.step()` is missing.",
-            ),
-            (
-                changed(clipped_step, "length =", "optimizer.step(); length ="),
-                "Two steps are taken, and the first one with the gradient as it was. One is enough, after clipping.",
-            ),
-            (
-                passed_over,
-                "No step is taken where the gradient is long. Shorten it to length 1, and take the step all the same.",
-            ),
-            (
-                changed(clipped_step, "optimizer.zero_grad()", ""),
-                "You clip in time. But the gradients of the step before are still there: `zero_grad()` is gone.",
-            ),
-            (
-                changed(clipped_step, "length.item()", "length"),
-                "You return a tensor. Return a Python number: `.item()`.",
-            ),
+            "There is no gradient yet to clip. Clip after `backward()`.",
+            clipped_by(after_clipping),
+            "The step is right. But return the length *before* clipping, which `clip_grad_norm_` returns.",
+            clipped_by(each_number),
+            "You limited each number by itself, which changes the direction. Limit the length of the whole gradient.",
+            clipped_by(always_one),
+            "Long gradients are shortened. But short ones are made longer, and should be left as they are.",
+            clipped_by(one_by_one),
+            "You limited each parameter by itself, which changes the direction. Limit one length, that of all "
+            "together.",
+            clipped_by(last_of_one_by_one),
+            "You clip and measure each parameter by itself, and return the last length. Give all parameters to "
+            "one call: it is one length, of all together.",
+            changed(clipped_step, "optimizer.step()", "optimizer.step(); optimizer.step()"),
+            "Two steps are taken with one gradient: one `optimizer.step()` is enough.",
+            changed(clipped_step, "optimizer.step()", ""),
+            "No step is taken any more: `optimizer.step()` is missing.",
+            changed(clipped_step, "length =", "optimizer.step(); length ="),
+            "Two steps are taken, and the first one with the gradient as it was. One is enough, after clipping.",
+            passed_over,
+            "No step is taken where the gradient is long. Shorten it to length 1, and take the step all the same.",
+            changed(clipped_step, "optimizer.zero_grad()", ""),
+            "You clip in time. But the gradients of the step before are still there: `zero_grad()` is gone.",
+            changed(clipped_step, "length.item()", "length"),
+            "You return a tensor. Return a Python number: `.item()`.",
         ),
         properties=(
             Property(
@@ -728,55 +645,41 @@ EXERCISES = (
         points=1,
         answer=by_hand_rates,
         trial=rates_trial,
-        wrong=(
-            (after_each_batch, "The rate is halved after each *batch*. The scheduler belongs to the outer loop."),
-            (
-                changed(halving, "scheduler.step()", ""),
-                "Every epoch is run with 0.1. Either `scheduler.step()` is not called before the epochs are over, or"
-                " optimizer and scheduler are made anew in each epoch.",
+        wrong=mistakes(
+            after_each_batch,
+            "The rate is halved after each *batch*. The scheduler belongs to the outer loop.",
+            changed(halving, "scheduler.step()", ""),
+            "Every epoch is run with 0.1. Either `scheduler.step()` is not called before the epochs are over, or"
+            " optimizer and scheduler are made anew in each epoch.",
+            changed(
+                halving,
+                "scheduler.step()",
+                "",
+                "seen.append",
+                "optimizer.zero_grad(); optimizer.step(); scheduler.step(); seen.append",
             ),
-            (
-                changed(
-                    halving,
-                    "scheduler.step()",
-                    "",
-                    "seen.append",
-                    "optimizer.zero_grad(); optimizer.step(); scheduler.step(); seen.append",
-                ),
-                "The first epoch is run with half the rate. It begins at 0.1, and is halved *after* each epoch.",
+            "The first epoch is run with half the rate. It begins at 0.1, and is halved *after* each epoch.",
+            halved_before_the_batches,
+            "You write down the rate, and halve it before the batches of that epoch come. They are run with half"
+            " of what you report. `scheduler.step()` belongs after them.",
+            one_step_an_epoch,
+            "The rates are right. But there is only one step in each epoch: `optimizer.step()` has left the "
+            "inner loop, or a `break` ends it. That step belongs to each batch, and only `scheduler.step()` to "
+            "the epoch.",
+            changed(halving, "scheduler.step()", "scheduler.step(); seen[-1] = scheduler.get_last_lr()[0]"),
+            "You write down each rate after it was halved. Write down the one with which the epoch was run.",
+            changed(halving, "get_last_lr()[0]", "get_last_lr()"),
+            "`get_last_lr()` gives a list, with a rate for each group of parameters. There is one: take its first.",
+            changed(
+                halving,
+                "gamma=0.5",
+                "gamma=0.5 ** (1 / 3)",
+                "scheduler.step()",
+                "",
+                "optimizer, x, y)",
+                "optimizer, x, y); scheduler.step()",
             ),
-            (
-                halved_before_the_batches,
-                "You write down the rate, and halve it before the batches of that epoch come. They are run with half"
-                " of what you report. `scheduler.step()` belongs after them.",
-            ),
-            (
-                one_step_an_epoch,
-                "The rates are right. But there is only one step in each epoch: `optimizer.step()` has left the "
-                "inner loop, or a `break` ends it. That step belongs to each batch, and only `scheduler.step()` to "
-                "the epoch.",
-            ),
-            (
-                changed(halving, "scheduler.step()", "scheduler.step(); seen[-1] = scheduler.get_last_lr()[0]"),
-                "You write down each rate after it was halved. Write down the one with which the epoch was run.",
-            ),
-            (
-                changed(halving, "get_last_lr()[0]", "get_last_lr()"),
-                "`get_last_lr()` gives a list, with a rate for each group of parameters. There is one: take its first.",
-            ),
-            (
-                changed(
-                    halving,
-                    "gamma=0.5",
-                    "gamma=0.5 ** (1 / 3)",
-                    "scheduler.step()",
-                    "",
-                    "optimizer, x, y)",
-                    "optimizer, x, y); scheduler.step()",
-                ),
-                "The rate is right after each epoch. But yours falls after each batch, and an epoch should have one "
-                "rate.",
-            ),
+            "The rate is right after each epoch. But yours falls after each batch, and an epoch should have one rate.",
         ),
         properties=(
             Property(
@@ -791,7 +694,7 @@ EXERCISES = (
                 "each epoch, with `gamma=0.5`.",
             ),
             Property(
-                without_steps,
+                lambda model, loss_fn, batches, epochs: [0.1 * 0.5**epoch for epoch in range(epochs)],
                 lambda did: not same(did, "rates") or same(did, "numbers"),
                 "The rates are right. But the training is not what it was: for each batch `zero_grad()`, `backward()` "
                 "and `optimizer.step()`, with the rate of the epoch.",

@@ -4,7 +4,7 @@ import math
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 from engine import nn
 from engine.nn import functional as F
 
@@ -277,16 +277,25 @@ EXERCISES = (
         key="16.1",
         points=1,
         answer=set("ab"),
-        wrong=(
-            (set("a"), "`a + a` takes what it gets. And what has `a`?"),
-            (set("abd"), "In `a + x`, 16 bits meet 32. The wider type wins."),
-            (set("abc"), "`x + x` is no product, and `x` has 32 bits."),
-            (set("abcd"), "Only products are sent down. Sums take what they get."),
-            (set("abe"), "Losses are sent up to 32 bits."),
-            (set("abde"), "Where 16 bits meet 32, the wider type wins; and losses are sent up to 32 bits."),
-            (set("abcde"), "Only some operations are sent down: the products."),
-            (set("abce"), "`x + x` is no product, and losses are sent up to 32 bits."),
-            (set("cde"), "Those are the ones with 32 bits."),
+        wrong=mistakes(
+            set("a"),
+            "`a + a` takes what it gets. And what has `a`?",
+            set("abd"),
+            "In `a + x`, 16 bits meet 32. The wider type wins.",
+            set("abc"),
+            "`x + x` is no product, and `x` has 32 bits.",
+            set("abcd"),
+            "Only products are sent down. Sums take what they get.",
+            set("abe"),
+            "Losses are sent up to 32 bits.",
+            set("abde"),
+            "Where 16 bits meet 32, the wider type wins; and losses are sent up to 32 bits.",
+            set("abcde"),
+            "Only some operations are sent down: the products.",
+            set("abce"),
+            "`x + x` is no product, and losses are sent up to 32 bits.",
+            set("cde"),
+            "Those are the ones with 32 bits.",
         ),
         understood="Products go down to 16 bits, losses go up to 32, and an addition takes the larger type of its two.",
         hints=(
@@ -301,84 +310,58 @@ EXERCISES = (
         answer=each_alone,
         trial=gradients_trial,
         hidden=gradients_more,
-        wrong=(
-            (
-                changed(by_hand, "loss * scale", "loss", "g / scale", "g"),
-                "The *loss* must be scaled: what has become 0 on its way stays 0.",
-            ),
-            (changed(by_hand, "g / scale", "g"), "The gradients still have the scale in them."),
-            (looking("True"), "If one of them is not finite, the answer is None."),
-            (looking("not any(g.isinf().any() for g in found)"), "`inf` is found. `nan` is not finite either."),
-            (
-                looking("not any((g == math.inf).any() or g.isnan().any() for g in found)"),
-                "`-inf` has overflowed, too, at the other end. `g.isfinite().all()` asks for both, and for `nan`.",
-            ),
-            (
-                looking("found[0].isfinite().all()"),
-                "Only the first gradient is looked at. Any of them may have overflowed.",
-            ),
-            (changed(by_hand, "g / scale", "g * scale"), "The scale is in them twice now: divide by it."),
-            (
-                changed(by_hand, "loss * scale", "loss"),
-                "The gradients are divided by a scale that the loss was never multiplied by.",
-            ),
-            (
-                changed(by_hand, "loss * scale", "loss / scale", "g / scale", "g * scale"),
-                "The other way round: the loss is multiplied by the scale, and what arrives is divided by it.",
-            ),
-            (changed(by_hand, "g / scale", "g / scale / scale"), "What arrives is divided twice by the scale: once."),
-            (
-                looking("not any(g.isnan().any() for g in found)"),
-                "A gradient with `inf` in it passes. Look at the gradients themselves, for `inf` as for `nan`.",
-            ),
-            (
-                looking("found[-1].isfinite().all()"),
-                "Only the last gradient is looked at. Any of them may have overflowed.",
-            ),
-            (
-                looking("any(g.isfinite().all() for g in found)"),
-                "That is None only if *all* of the gradients have overflowed. One is enough: `all`, not `any`.",
-            ),
-            (
-                looking("all(g.isfinite().any() for g in found)"),
-                "A gradient in which *some* numbers are finite passes. One number that is not is enough: `.all()`.",
-            ),
-            (
-                changed(by_hand, "if all(", "if not all("),
-                "The condition is turned round: None is for those that are not finite.",
-            ),
-            (
-                otherwise("[g if g.isfinite().all() else None for g in found]"),
-                "None stands in the list, in place of the gradient that overflowed. Such a step is left out as a "
-                "whole: the answer itself is None.",
-            ),
-            (otherwise("[None] * len(found)"), "That is a list of Nones. The answer itself is None."),
-            (
-                otherwise("[g for g in found if g.isfinite().all()]"),
-                "The gradient that overflowed is missing, and the others are given back. The answer is None then.",
-            ),
-            (otherwise("[]"), "An empty list, where one has overflowed. The answer is None then."),
-            (otherwise("False"), "It gives False, where one has overflowed. Asked for is None."),
-            (
-                otherwise("[g.nan_to_num() for g in found]"),
-                "What has overflowed is replaced by other numbers, which are no gradients. The answer is None then.",
-            ),
-            (
-                otherwise("[engine.zeros_like(g) for g in found]"),
-                "Where one has overflowed, zeros are given back, as if nothing were to be learned. The answer is None.",
-            ),
-            (
-                lambda loss, weights, scale: each_alone(loss, weights[:1], scale),
-                "Only the first of the weights has its gradient in the list.",
-            ),
-            (
-                lambda loss, weights, scale: together(each_alone(loss, weights, scale)),
-                "The gradients come back in one tensor. A list is asked for, a gradient for each weight.",
-            ),
-            (
-                changed(by_hand, "g / scale", "(g / scale).half()"),
-                "The gradients are put into 16 bits, where small ones vanish. Leave their type as it is.",
-            ),
+        wrong=mistakes(
+            changed(by_hand, "loss * scale", "loss", "g / scale", "g"),
+            "The *loss* must be scaled: what has become 0 on its way stays 0.",
+            changed(by_hand, "g / scale", "g"),
+            "The gradients still have the scale in them.",
+            looking("True"),
+            "If one of them is not finite, the answer is None.",
+            looking("not any(g.isinf().any() for g in found)"),
+            "`inf` is found. `nan` is not finite either.",
+            looking("not any((g == math.inf).any() or g.isnan().any() for g in found)"),
+            "`-inf` has overflowed, too, at the other end. `g.isfinite().all()` asks for both, and for `nan`.",
+            looking("found[0].isfinite().all()"),
+            "Only the first gradient is looked at. Any of them may have overflowed.",
+            changed(by_hand, "g / scale", "g * scale"),
+            "The scale is in them twice now: divide by it.",
+            changed(by_hand, "loss * scale", "loss"),
+            "The gradients are divided by a scale that the loss was never multiplied by.",
+            changed(by_hand, "loss * scale", "loss / scale", "g / scale", "g * scale"),
+            "The other way round: the loss is multiplied by the scale, and what arrives is divided by it.",
+            changed(by_hand, "g / scale", "g / scale / scale"),
+            "What arrives is divided twice by the scale: once.",
+            looking("not any(g.isnan().any() for g in found)"),
+            "A gradient with `inf` in it passes. Look at the gradients themselves, for `inf` as for `nan`.",
+            looking("found[-1].isfinite().all()"),
+            "Only the last gradient is looked at. Any of them may have overflowed.",
+            looking("any(g.isfinite().all() for g in found)"),
+            "That is None only if *all* of the gradients have overflowed. One is enough: `all`, not `any`.",
+            looking("all(g.isfinite().any() for g in found)"),
+            "A gradient in which *some* numbers are finite passes. One number that is not is enough: `.all()`.",
+            changed(by_hand, "if all(", "if not all("),
+            "The condition is turned round: None is for those that are not finite.",
+            otherwise("[g if g.isfinite().all() else None for g in found]"),
+            "None stands in the list, in place of the gradient that overflowed. Such a step is left out as a "
+            "whole: the answer itself is None.",
+            otherwise("[None] * len(found)"),
+            "That is a list of Nones. The answer itself is None.",
+            otherwise("[g for g in found if g.isfinite().all()]"),
+            "The gradient that overflowed is missing, and the others are given back. The answer is None then.",
+            otherwise("[]"),
+            "An empty list, where one has overflowed. The answer is None then.",
+            otherwise("False"),
+            "It gives False, where one has overflowed. Asked for is None.",
+            otherwise("[g.nan_to_num() for g in found]"),
+            "What has overflowed is replaced by other numbers, which are no gradients. The answer is None then.",
+            otherwise("[engine.zeros_like(g) for g in found]"),
+            "Where one has overflowed, zeros are given back, as if nothing were to be learned. The answer is None.",
+            lambda loss, weights, scale: each_alone(loss, weights[:1], scale),
+            "Only the first of the weights has its gradient in the list.",
+            lambda loss, weights, scale: together(each_alone(loss, weights, scale)),
+            "The gradients come back in one tensor. A list is asked for, a gradient for each weight.",
+            changed(by_hand, "g / scale", "(g / scale).half()"),
+            "The gradients are put into 16 bits, where small ones vanish. Leave their type as it is.",
         ),
         properties=(
             Property(
@@ -401,40 +384,31 @@ EXERCISES = (
         answer=scaler_itself,
         trial=scale_trial,
         hidden=scale_more,
-        wrong=(
-            (
-                changed(ruled, "count + 1 == interval", "count == interval"),
-                "This step counts, too: with it, `count + 1` steps in a row have gone well.",
-            ),
-            (after_overflow("scale / 2, count"), "After an overflow the count begins anew."),
-            (after_overflow("scale / 2, count + 1"), "A step that overflows did not go well."),
-            (changed(ruled, "scale * 2, 0", "scale * 2, 1"), "After the scale was doubled, the count begins at 0."),
-            (
-                changed(ruled, "if overflow:", "if overflow and count + 1 != interval:"),
-                "Ask for the overflow first: a step that has overflowed is none of the good ones, whatever the count.",
-            ),
-            (after_overflow("scale, 0"), "The scale stays after an overflow. It should be halved."),
-            (
-                after_overflow("scale // 2, 0"),
-                "`//` leaves only whole numbers, and half of 1 becomes 0. A scale may be less than 1: `scale / 2`.",
-            ),
-            (
-                after_overflow("max(scale / 2, 1.0), 0"),
-                "It stops at 1. A scale may be less than 1, as long as there are overflows.",
-            ),
-            (
-                changed(ruled, "count + 1 == interval", "count + 2 == interval"),
-                "One step too soon: with this one, `count + 1` steps in a row have gone well.",
-            ),
-            (
-                lambda *state: ruled(*state)[::-1],
-                "The two come in the opposite order: the scale first, and then the count.",
-            ),
-            (
-                changed(ruled, "if overflow", "if not overflow"),
-                "The condition is turned round: it halves the scale where the step went well.",
-            ),
-            (after_overflow("scale * 2, 0"), "Overflow means too large: smaller, not larger."),
+        wrong=mistakes(
+            changed(ruled, "count + 1 == interval", "count == interval"),
+            "This step counts, too: with it, `count + 1` steps in a row have gone well.",
+            after_overflow("scale / 2, count"),
+            "After an overflow the count begins anew.",
+            after_overflow("scale / 2, count + 1"),
+            "A step that overflows did not go well.",
+            changed(ruled, "scale * 2, 0", "scale * 2, 1"),
+            "After the scale was doubled, the count begins at 0.",
+            changed(ruled, "if overflow:", "if overflow and count + 1 != interval:"),
+            "Ask for the overflow first: a step that has overflowed is none of the good ones, whatever the count.",
+            after_overflow("scale, 0"),
+            "The scale stays after an overflow. It should be halved.",
+            after_overflow("scale // 2, 0"),
+            "`//` leaves only whole numbers, and half of 1 becomes 0. A scale may be less than 1: `scale / 2`.",
+            after_overflow("max(scale / 2, 1.0), 0"),
+            "It stops at 1. A scale may be less than 1, as long as there are overflows.",
+            changed(ruled, "count + 1 == interval", "count + 2 == interval"),
+            "One step too soon: with this one, `count + 1` steps in a row have gone well.",
+            lambda *state: ruled(*state)[::-1],
+            "The two come in the opposite order: the scale first, and then the count.",
+            changed(ruled, "if overflow", "if not overflow"),
+            "The condition is turned round: it halves the scale where the step went well.",
+            after_overflow("scale * 2, 0"),
+            "Overflow means too large: smaller, not larger.",
         ),
         properties=(
             Property(after_overflow("scale / 4, 0"), after("overflow", 0), "After an overflow the scale is halved."),
@@ -477,80 +451,58 @@ EXERCISES = (
         answer=by_itself,
         trial=step_trial,
         hidden=step_more,
-        wrong=(
-            (
-                changed(
-                    train_step,
-                    "scaler.scale(loss)",
-                    "loss",
-                    "scaler.step(optimizer)",
-                    "optimizer.step()",
-                    "scaler.update()",
-                    "",
-                ),
-                "That is a loop without a scaler: it moves, but small gradients vanish, and the scale never changes.",
+        wrong=mistakes(
+            changed(
+                train_step,
+                "scaler.scale(loss)",
+                "loss",
+                "scaler.step(optimizer)",
+                "optimizer.step()",
+                "scaler.update()",
+                "",
             ),
-            (
-                changed(train_step, "scaler.step(optimizer)", "optimizer.step()", "scaler.update()", ""),
-                "`optimizer.step()` takes the gradients as they are, with the scale in them.",
+            "That is a loop without a scaler: it moves, but small gradients vanish, and the scale never changes.",
+            changed(train_step, "scaler.step(optimizer)", "optimizer.step()", "scaler.update()", ""),
+            "`optimizer.step()` takes the gradients as they are, with the scale in them.",
+            changed(train_step, "scaler.scale(loss).backward()", "scaler.scale(loss); loss.backward()"),
+            "`scaler.scale(loss)` makes a new loss, and you go back from the old one: call `backward()` on what it "
+            "gives.",
+            changed(train_step, "scaler.scale", "loss.backward(retain_graph=True); scaler.scale"),
+            "You go back twice, from the loss and from the scaled loss, and both gradients are added up. Go back "
+            "from the scaled one alone.",
+            changed(train_step, "scaler.step(optimizer)", "optimizer.step()"),
+            "`scaler.update()` looks at what `scaler.step(optimizer)` has found, and there is nothing: call "
+            "`scaler.step(optimizer)` before it, and not `optimizer.step()`.",
+            changed(train_step, "scaler.step(optimizer)", "scaler.step(optimizer); optimizer.step()"),
+            "`scaler.step(optimizer)` calls `optimizer.step()` itself. With both there are two steps.",
+            changed(train_step, "backward()", "backward(); optimizer.zero_grad()"),
+            "The gradients are cleared between `backward()` and the step, so there are none to step with. Clear "
+            "them before `backward()`.",
+            changed(train_step, "scaler.update()", ""),
+            "`update()` belongs in every round.",
+            changed(train_step, "scaler.scale(loss)", "scaler.scale(scaler.scale(loss))"),
+            "The loss is scaled twice.",
+            changed(train_step, "scaler.scale(loss)", "loss"),
+            "The loss is not scaled at all, so the scaler has no scale by which it could divide.",
+            changed(
+                train_step,
+                "float16",
+                "bfloat16",
+                "scaler.scale(loss)",
+                "loss",
+                "scaler.step(optimizer)",
+                "optimizer.step()",
+                "scaler.update()",
+                "",
             ),
-            (
-                changed(train_step, "scaler.scale(loss).backward()", "scaler.scale(loss); loss.backward()"),
-                "`scaler.scale(loss)` makes a new loss, and you go back from the old one: call `backward()` on what it "
-                "gives.",
-            ),
-            (
-                changed(train_step, "scaler.scale", "loss.backward(retain_graph=True); scaler.scale"),
-                "You go back twice, from the loss and from the scaled loss, and both gradients are added up. Go back "
-                "from the scaled one alone.",
-            ),
-            (
-                changed(train_step, "scaler.step(optimizer)", "optimizer.step()"),
-                "`scaler.update()` looks at what `scaler.step(optimizer)` has found, and there is nothing: call "
-                "`scaler.step(optimizer)` before it, and not `optimizer.step()`.",
-            ),
-            (
-                changed(train_step, "scaler.step(optimizer)", "scaler.step(optimizer); optimizer.step()"),
-                "`scaler.step(optimizer)` calls `optimizer.step()` itself. With both there are two steps.",
-            ),
-            (
-                changed(train_step, "backward()", "backward(); optimizer.zero_grad()"),
-                "The gradients are cleared between `backward()` and the step, so there are none to step with. Clear "
-                "them before `backward()`.",
-            ),
-            (changed(train_step, "scaler.update()", ""), "`update()` belongs in every round."),
-            (
-                changed(train_step, "scaler.scale(loss)", "scaler.scale(scaler.scale(loss))"),
-                "The loss is scaled twice.",
-            ),
-            (
-                changed(train_step, "scaler.scale(loss)", "loss"),
-                "The loss is not scaled at all, so the scaler has no scale by which it could divide.",
-            ),
-            (
-                changed(
-                    train_step,
-                    "float16",
-                    "bfloat16",
-                    "scaler.scale(loss)",
-                    "loss",
-                    "scaler.step(optimizer)",
-                    "optimizer.step()",
-                    "scaler.update()",
-                    "",
-                ),
-                "With `bfloat16` this would learn without a scaler. But here it stays `float16`, and it is the use "
-                "of the scaler that is to be repaired.",
-            ),
-            (
-                changed(train_step, "float16", "bfloat16"),
-                "That is `bfloat16`. It would do without a scaler; here it is to stay `float16`.",
-            ),
-            (
-                changed(train_step, "engine.float16", "engine.float16, enabled=False"),
-                "Without `autocast` everything is in 32 bits. The block was right as it was.",
-            ),
-            (changed(train_step, "optimizer.zero_grad()", ""), "The gradients of the round before must be cleared."),
+            "With `bfloat16` this would learn without a scaler. But here it stays `float16`, and it is the use "
+            "of the scaler that is to be repaired.",
+            changed(train_step, "float16", "bfloat16"),
+            "That is `bfloat16`. It would do without a scaler; here it is to stay `float16`.",
+            changed(train_step, "engine.float16", "engine.float16, enabled=False"),
+            "Without `autocast` everything is in 32 bits. The block was right as it was.",
+            changed(train_step, "optimizer.zero_grad()", ""),
+            "The gradients of the round before must be cleared.",
         ),
         properties=(
             Property(
@@ -581,108 +533,73 @@ EXERCISES = (
         answer=train_clipped,
         trial=clipped_trial,
         hidden=clipped_more,
-        wrong=(
-            (
-                changed(train_clipped, "scaler.unscale_(optimizer)", ""),
-                "`update()` is right. But what is clipped still has the scale in it: unscale it before.",
+        wrong=mistakes(
+            changed(train_clipped, "scaler.unscale_(optimizer)", ""),
+            "`update()` is right. But what is clipped still has the scale in it: unscale it before.",
+            changed(train_clipped, "scaler.update()", "", "return", "scaler.update(); return"),
+            "`unscale_` is right. But `update()` belongs in every round.",
+            changed(train_clipped, "scaler.unscale_(optimizer)", "", "1.0", "scaler.get_scale()"),
+            "The steps are right. But the lengths that you give back still have the scale in them.",
+            changed(train_clipped, "scaler.unscale_(optimizer)", "", ".item()", ".item() / scaler.get_scale()"),
+            "The lengths are right now. But what is clipped still has the scale in it.",
+            changed(train_clipped, "1.0", "1e9"),
+            "Nothing is clipped any more.",
+            changed(train_clipped, "optimizer.zero_grad()", ""),
+            "The gradients of the round before must be cleared.",
+            changed(train_clipped, "scaler.step(optimizer)", "optimizer.step()"),
+            "`optimizer.step()` does not look for overflows: leave the step to the scaler.",
+            changed(
+                train_clipped,
+                "scaler.unscale_(optimizer)",
+                "",
+                "scaler.update()",
+                "",
+                "return",
+                "scaler.update(); return",
             ),
-            (
-                changed(train_clipped, "scaler.update()", "", "return", "scaler.update(); return"),
-                "`unscale_` is right. But `update()` belongs in every round.",
+            "Neither is repaired: what is clipped has the scale in it, and `update()` comes after all rounds.",
+            changed(train_clipped, "scaler.update()", "", "scaler.step", "scaler.update(); scaler.step"),
+            "`update()` comes before `scaler.step`. It looks at how the step went, and so comes after it.",
+            changed(train_clipped, ".item()", ".item() / scaler.get_scale()"),
+            "`unscale_` has taken the scale out, and the lengths are divided by it once more.",
+            lengths_of("norm(model)"),
+            "The steps are right. But those are the lengths *after* clipping: those before are what it gives.",
+            changed(
+                train_clipped,
+                "length = ",
+                "total = sum(p.grad.norm() for p in model.parameters()).item(); length = ",
+                "append(length)",
+                "append(total)",
             ),
-            (
-                changed(train_clipped, "scaler.unscale_(optimizer)", "", "1.0", "scaler.get_scale()"),
-                "The steps are right. But the lengths that you give back still have the scale in them.",
+            "The steps are right. But the lengths of the parameters' gradients are added up. The length of all of "
+            "them together is what `clip_grad_norm_` gives.",
+            lengths_of("loss.item()"),
+            "The steps are right. But those are the losses, and no lengths.",
+            clipped_by("norm(model); [nn.utils.clip_grad_norm_(p, 1.0) for p in model.parameters()]"),
+            "Each parameter's gradient is clipped by itself. The length of 1 is meant for all of them together.",
+            clipped_by("[nn.utils.clip_grad_norm_(p, 1.0).item() for p in model.parameters()][-1]"),
+            "Each parameter's gradient is clipped and measured by itself. One length is meant, of all together.",
+            changed(train_clipped, "engine.float16", "engine.float16, enabled=False"),
+            "Without `autocast` everything is in 32 bits. The block was right as it was.",
+            changed(train_clipped, "float16", "bfloat16"),
+            "That is `bfloat16`. It would do without a scaler; here it is to stay `float16`.",
+            changed(train_clipped, "scaler.step(optimizer)", ""),
+            "No step is taken: `scaler.step(optimizer)` is missing.",
+            changed(
+                train_clipped,
+                "optimizer.zero_grad()",
+                "optimizer.zero_grad(); scaler = engine.amp.GradScaler('cpu', init_scale=scaler.get_scale())",
             ),
-            (
-                changed(train_clipped, "scaler.unscale_(optimizer)", "", ".item()", ".item() / scaler.get_scale()"),
-                "The lengths are right now. But what is clipped still has the scale in it.",
+            "A scaler of your own is made for each batch. Its scale must live on: take `scaler`.",
+            changed(
+                train_clipped,
+                "optimizer.zero_grad()",
+                "optimizer.zero_grad(); scaler = engine.amp.GradScaler('cpu')",
             ),
-            (changed(train_clipped, "1.0", "1e9"), "Nothing is clipped any more."),
-            (changed(train_clipped, "optimizer.zero_grad()", ""), "The gradients of the round before must be cleared."),
-            (
-                changed(train_clipped, "scaler.step(optimizer)", "optimizer.step()"),
-                "`optimizer.step()` does not look for overflows: leave the step to the scaler.",
-            ),
-            (
-                changed(
-                    train_clipped,
-                    "scaler.unscale_(optimizer)",
-                    "",
-                    "scaler.update()",
-                    "",
-                    "return",
-                    "scaler.update(); return",
-                ),
-                "Neither is repaired: what is clipped has the scale in it, and `update()` comes after all rounds.",
-            ),
-            (
-                changed(train_clipped, "scaler.update()", "", "scaler.step", "scaler.update(); scaler.step"),
-                "`update()` comes before `scaler.step`. It looks at how the step went, and so comes after it.",
-            ),
-            (
-                changed(train_clipped, ".item()", ".item() / scaler.get_scale()"),
-                "`unscale_` has taken the scale out, and the lengths are divided by it once more.",
-            ),
-            (
-                lengths_of("norm(model)"),
-                "The steps are right. But those are the lengths *after* clipping: those before are what it gives.",
-            ),
-            (
-                changed(
-                    train_clipped,
-                    "length = ",
-                    "total = sum(p.grad.norm() for p in model.parameters()).item(); length = ",
-                    "append(length)",
-                    "append(total)",
-                ),
-                "The steps are right. But the lengths of the parameters' gradients are added up. The length of all of "
-                "them together is what `clip_grad_norm_` gives.",
-            ),
-            (lengths_of("loss.item()"), "The steps are right. But those are the losses, and no lengths."),
-            (
-                clipped_by("norm(model); [nn.utils.clip_grad_norm_(p, 1.0) for p in model.parameters()]"),
-                "Each parameter's gradient is clipped by itself. The length of 1 is meant for all of them together.",
-            ),
-            (
-                clipped_by("[nn.utils.clip_grad_norm_(p, 1.0).item() for p in model.parameters()][-1]"),
-                "Each parameter's gradient is clipped and measured by itself. One length is meant, of all together.",
-            ),
-            (
-                changed(train_clipped, "engine.float16", "engine.float16, enabled=False"),
-                "Without `autocast` everything is in 32 bits. The block was right as it was.",
-            ),
-            (
-                changed(train_clipped, "float16", "bfloat16"),
-                "That is `bfloat16`. It would do without a scaler; here it is to stay `float16`.",
-            ),
-            (
-                changed(train_clipped, "scaler.step(optimizer)", ""),
-                "No step is taken: `scaler.step(optimizer)` is missing.",
-            ),
-            (
-                changed(
-                    train_clipped,
-                    "optimizer.zero_grad()",
-                    "optimizer.zero_grad(); scaler = engine.amp.GradScaler('cpu', init_scale=scaler.get_scale())",
-                ),
-                "A scaler of your own is made for each batch. Its scale must live on: take `scaler`.",
-            ),
-            (
-                changed(
-                    train_clipped,
-                    "optimizer.zero_grad()",
-                    "optimizer.zero_grad(); scaler = engine.amp.GradScaler('cpu')",
-                ),
-                "You make scalers of your own. Take the one that came, and its scale.",
-            ),
-            (
-                changed(
-                    train_clipped, "lengths = []", "lengths, scaler = [], engine.amp.GradScaler('cpu', enabled=False)"
-                ),
-                "That is a loop without a scaler: small gradients vanish, and an overflow is not noticed. Both "
-                "`scaler.scale` and `scaler.step` stay.",
-            ),
+            "You make scalers of your own. Take the one that came, and its scale.",
+            changed(train_clipped, "lengths = []", "lengths, scaler = [], engine.amp.GradScaler('cpu', enabled=False)"),
+            "That is a loop without a scaler: small gradients vanish, and an overflow is not noticed. Both "
+            "`scaler.scale` and `scaler.step` stay.",
         ),
         properties=(
             Property(

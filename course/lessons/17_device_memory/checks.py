@@ -6,6 +6,7 @@ from itertools import product
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import mistakes
 from engine import nn, sim
 
 MIB = 2**20
@@ -138,12 +139,12 @@ SIZES = (
 
 def miscounted():
     """Yield each of these mistakes alone, two at once, and three."""
-    for mistakes in product(TIMES, FROZEN, SIZES):
-        made = {name: value for mistake, _ in mistakes for name, value in mistake.items()}
+    for several in product(TIMES, FROZEN, SIZES):
+        made = {name: value for mistake, _ in several for name, value in mistake.items()}
         # One tensor for each parameter, four bytes each: that is also four tensors, one byte each.
-        plain = mistakes[0][1].startswith("Those are") and mistakes[1:] != (FROZEN[0], SIZES[0])
+        plain = several[0][1].startswith("Those are") and several[1:] != (FROZEN[0], SIZES[0])
         if made and not plain:
-            yield counted(**made), " ".join(said for _, said in mistakes if said)
+            yield from (counted(**made), " ".join(said for _, said in several if said))
 
 
 def with_buffers(model, copies):
@@ -190,18 +191,6 @@ def weights_alone(model, copies):
     return sum(
         p.numel() * p.element_size() * (2 + copies if p.requires_grad else 1) for p in model.parameters() if p.ndim > 1
     )
-
-
-def tensors(model, copies):
-    return sum(2 + copies if p.requires_grad else 1 for p in model.parameters())
-
-
-def in_bits(model, copies):
-    return counted()(model, copies) * 8
-
-
-def in_mib(model, copies):
-    return counted()(model, copies) / MIB
 
 
 # 17.3
@@ -253,14 +242,6 @@ def eval_for_good(model, batches):
     return mean_loss(model, batches)
 
 
-def of_one_batch(model, batches):
-    return mean_loss(model, batches[:1])
-
-
-def the_last_divided(model, batches):
-    return the_last(model, batches) / len(batches)
-
-
 def in_use():
     """A network that has gradients, and is not in training."""
     model = network(width=16, depth=1).eval()
@@ -306,10 +287,6 @@ def train_for_good(model, batches):
     found = mean_loss(model, batches)
     model.train()
     return found
-
-
-def a_sum(model, batches):
-    return sum(loss.item() for loss in each_loss(model, batches))
 
 
 def of_examples(model, batches):
@@ -458,10 +435,6 @@ def nothing_after_half(step, n):
     except engine.OutOfMemoryError:
         pass
     nothing_after_half(step, n // 2)
-
-
-def half_at_first(step, n):
-    return with_less(step, n // 2)
 
 
 def once_more(step, n):
@@ -643,20 +616,19 @@ STEPS = (
         answer=four(),
         trial=needs_trial,
         tolerance=2e-3,  # who takes 4.03 for the parameters has counted right
-        wrong=(
-            (four(unit=4), "Those are bytes. A MiB is 2**20 of them."),
-            (
-                four(unit=1),
-                "That is how many numbers there are. How many bytes does each of them take, and how many "
-                "bytes is a MiB?",
-            ),
-            (four(unit=1 / MIB), "Each number takes four bytes."),
-            (four(unit=4 / 10**6), "You divided by a million. A MiB is 2**20 bytes."),
-            (four(unit=4 / 1024), "Those are KiB. A MiB is 1024 times as much."),
-            (
-                lambda batch: sum(four()(batch)),
-                "That is all of it together. Return four numbers, with commas between them.",
-            ),
+        wrong=mistakes(
+            four(unit=4),
+            "Those are bytes. A MiB is 2**20 of them.",
+            four(unit=1),
+            "That is how many numbers there are. How many bytes does each of them take, and how many bytes is a MiB?",
+            four(unit=1 / MIB),
+            "Each number takes four bytes.",
+            four(unit=4 / 10**6),
+            "You divided by a million. A MiB is 2**20 bytes.",
+            four(unit=4 / 1024),
+            "Those are KiB. A MiB is 1024 times as much.",
+            lambda batch: sum(four()(batch)),
+            "That is all of it together. Return four numbers, with commas between them.",
         ),
         properties=(
             Property(
@@ -717,12 +689,11 @@ EXERCISES = (
         key="17.1",
         points=1,
         answer=LEFT,
-        wrong=(
-            ((8, 4, 4, 8, 8, 12), "That is all that was ever made. At the end, what still leads to it?"),
-            (
-                (4, 4, 4, 4, 4, 4),
-                "That is x alone, each time. In some programs it is gone, and in some it is not alone.",
-            ),
+        wrong=mistakes(
+            (8, 4, 4, 8, 8, 12),
+            "That is all that was ever made. At the end, what still leads to it?",
+            (4, 4, 4, 4, 4, 4),
+            "That is x alone, each time. In some programs it is gone, and in some it is not alone.",
         ),
         entries={
             1: (
@@ -768,56 +739,41 @@ EXERCISES = (
         answer=counted(),
         trial=bytes_trial,
         hidden=bytes_more,
-        wrong=(
+        wrong=mistakes(
             *miscounted(),
-            (of_the_first, "Only the first parameter is counted: the function returns before the loop is done."),
-            (weights_alone, "The biases are parameters, too."),
-            (
-                tensors,
-                "That is how many *tensors* there are. How many numbers does each have, and how many bytes a number?",
-            ),
-            (
-                counted(frozen=lambda copies: 1 + copies),
-                "The optimizer keeps nothing for a frozen parameter either: count the parameter itself, and nothing "
-                "else.",
-            ),
-            (
-                counted(frozen=lambda copies: 2),
-                "A frozen parameter has no gradient: count the parameter itself, and nothing else.",
-            ),
-            (in_mib, "That is in MiB. Return bytes."),
-            (
-                counted(times=lambda copies: 3 + 2 * copies),
-                "You count twice what a parameter that learns needs. It is the parameter itself, one gradient, and "
-                "`copies` more.",
-            ),
-            (
-                counted(times=lambda copies: 1, frozen=lambda copies: 2 + copies),
-                "It is the wrong way round: the parameters that are *not* frozen have a gradient and optimizer state.",
-            ),
-            (
-                of_the_last,
-                "`=` in the loop throws away what was counted before. Add to the total with `+=`.",
-            ),
-            (
-                counted(size=lambda p: p.element_size() * len(p) / p.numel()),
-                "`len(p)` counts the rows of a table. `p.numel()` counts all its numbers.",
-            ),
-            (in_bits, "Those are bits. `element_size()` gives bytes already."),
-            (asked_once(True, False), "You ask only the first parameter whether it is frozen. Ask each of them."),
-            (
-                asked_once(False, True),
-                "You ask only the first parameter how many bytes a number takes. Ask each of them.",
-            ),
-            (
-                asked_once(True, True),
-                "You ask only the first parameter, for its type and whether it is frozen. Ask each.",
-            ),
-            (in_float32(False), "The optimizer's numbers have the parameter's type, too: two bytes each for float16."),
-            (
-                in_float32(True),
-                "Gradients and the optimizer's numbers have the parameter's type: two bytes for float16.",
-            ),
+            of_the_first,
+            "Only the first parameter is counted: the function returns before the loop is done.",
+            weights_alone,
+            "The biases are parameters, too.",
+            lambda model, copies: sum(2 + copies if p.requires_grad else 1 for p in model.parameters()),
+            "That is how many *tensors* there are. How many numbers does each have, and how many bytes a number?",
+            counted(frozen=lambda copies: 1 + copies),
+            "The optimizer keeps nothing for a frozen parameter either: count the parameter itself, and nothing else.",
+            counted(frozen=lambda copies: 2),
+            "A frozen parameter has no gradient: count the parameter itself, and nothing else.",
+            lambda model, copies: counted()(model, copies) / MIB,
+            "That is in MiB. Return bytes.",
+            counted(times=lambda copies: 3 + 2 * copies),
+            "You count twice what a parameter that learns needs. It is the parameter itself, one gradient, and "
+            "`copies` more.",
+            counted(times=lambda copies: 1, frozen=lambda copies: 2 + copies),
+            "It is the wrong way round: the parameters that are *not* frozen have a gradient and optimizer state.",
+            of_the_last,
+            "`=` in the loop throws away what was counted before. Add to the total with `+=`.",
+            counted(size=lambda p: p.element_size() * len(p) / p.numel()),
+            "`len(p)` counts the rows of a table. `p.numel()` counts all its numbers.",
+            lambda model, copies: counted()(model, copies) * 8,
+            "Those are bits. `element_size()` gives bytes already.",
+            asked_once(True, False),
+            "You ask only the first parameter whether it is frozen. Ask each of them.",
+            asked_once(False, True),
+            "You ask only the first parameter how many bytes a number takes. Ask each of them.",
+            asked_once(True, True),
+            "You ask only the first parameter, for its type and whether it is frozen. Ask each.",
+            in_float32(False),
+            "The optimizer's numbers have the parameter's type, too: two bytes each for float16.",
+            in_float32(True),
+            "Gradients and the optimizer's numbers have the parameter's type: two bytes for float16.",
         ),
         properties=(
             Property(
@@ -841,44 +797,36 @@ EXERCISES = (
         answer=mean_loss,
         trial=loss_trial,
         hidden=loss_more,
-        wrong=(
-            (a_sum, "The memory is all right. But that is the sum of the losses, and not their mean."),
-            (of_examples, "That is the mean over the *examples*. Return the mean of the batches' losses."),
-            (
-                all_at_once,
-                "There is no graph any more. But all batches go through the network at once, as a single large one.",
-            ),
-            (a_tensor, "The memory is all right. But you return a tensor. Return a number: `.item()`."),
-            (the_last, "The memory is all right. But that is the loss of the last batch alone."),
-            (of_one_batch, "The memory is all right. But that is the loss of the first batch alone."),
-            (
-                the_last_divided,
-                "You divide only the last batch's loss by the number of batches. Add up all of them, with `+=`.",
-            ),
-            (
-                with_backward,
-                "`backward()` does free the graph. But it leaves gradients in `.grad`, and the next step of the "
-                "training would add to them. Take no notes in the first place.",
-            ),
-            (
-                with_backward_cleared,
-                "`backward()` does free the graph, and `zero_grad()` clears what it has left. But the gradients that"
-                " were there before are gone, too. Take no notes in the first place.",
-            ),
-            (
-                train_for_good,
-                "The memory is all right. But the model is in training mode afterwards, even if it came in eval mode. "
-                "Leave it in the mode in which it came.",
-            ),
-            (frozen, "The memory is all right. But the model is frozen from now on: it cannot be trained any more."),
-            (
-                in_eval_mode,
-                "`eval()` changes what some layers compute. It does not stop the notes, and you leave it on.",
-            ),
-            (
-                eval_for_good,
-                "The memory is all right. But the model is left in eval mode. Leave it in the mode in which it came.",
-            ),
+        wrong=mistakes(
+            lambda model, batches: sum(loss.item() for loss in each_loss(model, batches)),
+            "The memory is all right. But that is the sum of the losses, and not their mean.",
+            of_examples,
+            "That is the mean over the *examples*. Return the mean of the batches' losses.",
+            all_at_once,
+            "There is no graph any more. But all batches go through the network at once, as a single large one.",
+            a_tensor,
+            "The memory is all right. But you return a tensor. Return a number: `.item()`.",
+            the_last,
+            "The memory is all right. But that is the loss of the last batch alone.",
+            lambda model, batches: mean_loss(model, batches[:1]),
+            "The memory is all right. But that is the loss of the first batch alone.",
+            lambda model, batches: the_last(model, batches) / len(batches),
+            "You divide only the last batch's loss by the number of batches. Add up all of them, with `+=`.",
+            with_backward,
+            "`backward()` does free the graph. But it leaves gradients in `.grad`, and the next step of the "
+            "training would add to them. Take no notes in the first place.",
+            with_backward_cleared,
+            "`backward()` does free the graph, and `zero_grad()` clears what it has left. But the gradients that"
+            " were there before are gone, too. Take no notes in the first place.",
+            train_for_good,
+            "The memory is all right. But the model is in training mode afterwards, even if it came in eval mode. "
+            "Leave it in the mode in which it came.",
+            frozen,
+            "The memory is all right. But the model is frozen from now on: it cannot be trained any more.",
+            in_eval_mode,
+            "`eval()` changes what some layers compute. It does not stop the notes, and you leave it on.",
+            eval_for_good,
+            "The memory is all right. But the model is left in eval mode. Leave it in the mode in which it came.",
         ),
         properties=(
             Property(
@@ -901,24 +849,26 @@ EXERCISES = (
         answer=with_less,
         trial=less_trial,
         hidden=less_more,
-        wrong=(
-            (
-                cleaned_up,
-                "Neither `del error` nor `gc.collect` nor `empty_cache` helps: in the `except` block the error is "
-                "alive, and with it the variables of `step`. Try again outside.",
-            ),
-            (at_the_first, "It gives up after the first attempt. Try half, and so on, outside of `except`."),
-            (
-                error_kept,
-                "You try again outside `except`. But the error has a second name there, and what it leads to stays "
-                "alive.",
-            ),
-            (one_less, "It works, but with one less each time. Try half."),
-            (the_next, "You return half of `n` without having tried it."),
-            (divided, "`/` gives a fraction. Half of `n` as a whole number is `n // 2`."),
-            (nothing_given, "It finds the number, but does not return it: a `return` is missing."),
-            (next_but_one, "The number that has worked is halved once more before you return it."),
-            (tried_once_more, "You try half only once. If that does not fit either, go on: a quarter, and so on."),
+        wrong=mistakes(
+            cleaned_up,
+            "Neither `del error` nor `gc.collect` nor `empty_cache` helps: in the `except` block the error is "
+            "alive, and with it the variables of `step`. Try again outside.",
+            at_the_first,
+            "It gives up after the first attempt. Try half, and so on, outside of `except`.",
+            error_kept,
+            "You try again outside `except`. But the error has a second name there, and what it leads to stays alive.",
+            one_less,
+            "It works, but with one less each time. Try half.",
+            the_next,
+            "You return half of `n` without having tried it.",
+            divided,
+            "`/` gives a fraction. Half of `n` as a whole number is `n // 2`.",
+            nothing_given,
+            "It finds the number, but does not return it: a `return` is missing.",
+            next_but_one,
+            "The number that has worked is halved once more before you return it.",
+            tried_once_more,
+            "You try half only once. If that does not fit either, go on: a quarter, and so on.",
         ),
         properties=(
             Property(
@@ -939,7 +889,7 @@ EXERCISES = (
                 "It finds the number, but does not always return it: return what the second call gives, too.",
             ),
             Property(
-                half_at_first,
+                lambda step, n: with_less(step, n // 2),
                 lambda did: calls(did)[0][:1] == calls(did)[1][:1],
                 "The first attempt should be with `n` itself. Halve it only after that has failed.",
             ),
@@ -964,52 +914,36 @@ EXERCISES = (
         answer=backward_in_parts,
         trial=parts_trial,
         hidden=parts_more,
-        wrong=(
-            (
-                weighted(lambda n, all, size: 1),
-                "The parts' losses are means, and you added them up. That is too large.",
-            ),
-            (
-                weighted(lambda n, all, size: 1 / -(-all // size)),
-                "A mean of means is right only if all parts have the same size. The last one may be smaller.",
-            ),
-            (
-                weighted(lambda n, all, size: 1 / (all // size)),
-                "You count only the full parts, and the last one may be smaller. Weigh each by its own length.",
-            ),
-            (
-                weighted(lambda n, all, size: size / all),
-                "The last part may hold fewer than `size` examples. Weigh each by its own length.",
-            ),
-            (
-                weighted(lambda n, all, size: n / all, before=lambda model: model.zero_grad()),
-                "Only the last part's gradient is left: do not clear between the parts.",
-            ),
-            (cleared_at_first, "What was in `.grad` before is gone. *Add* to it."),
-            (first_part, "Only the first part was used."),
-            (
-                divided_at_the_end,
-                "Dividing `.grad` at the end divides what was there before, too, and a shorter last part counts for as "
-                "much as the others. Weigh each loss before its `backward()`.",
-            ),
-            (whole_parts, "The last part is smaller than `size`, and was left out."),
-            (
-                all_at_once_in_parts,
-                "The network sees all examples at once. Cut the examples, not the scores, and go back for each part.",
-            ),
-            (cut_off, "Without notes there are no gradients. Here you need the graph, of one part at a time."),
-            (
-                weighted(lambda n, all, size: n),
-                "That is the gradient of the *sum* over the examples. Divide by their number.",
-            ),
-            (
-                weighted(lambda n, all, size: 1 / all),
-                "A part's loss is already a mean over its own examples. Multiply it first by the number of those.",
-            ),
-            (
-                weighted(lambda n, all, size: 1 / n),
-                "A part's loss is already divided by its length. What counts is its share of *all* examples.",
-            ),
+        wrong=mistakes(
+            weighted(lambda n, all, size: 1),
+            "The parts' losses are means, and you added them up. That is too large.",
+            weighted(lambda n, all, size: 1 / -(-all // size)),
+            "A mean of means is right only if all parts have the same size. The last one may be smaller.",
+            weighted(lambda n, all, size: 1 / (all // size)),
+            "You count only the full parts, and the last one may be smaller. Weigh each by its own length.",
+            weighted(lambda n, all, size: size / all),
+            "The last part may hold fewer than `size` examples. Weigh each by its own length.",
+            weighted(lambda n, all, size: n / all, before=lambda model: model.zero_grad()),
+            "Only the last part's gradient is left: do not clear between the parts.",
+            cleared_at_first,
+            "What was in `.grad` before is gone. *Add* to it.",
+            first_part,
+            "Only the first part was used.",
+            divided_at_the_end,
+            "Dividing `.grad` at the end divides what was there before, too, and a shorter last part counts for as "
+            "much as the others. Weigh each loss before its `backward()`.",
+            whole_parts,
+            "The last part is smaller than `size`, and was left out.",
+            all_at_once_in_parts,
+            "The network sees all examples at once. Cut the examples, not the scores, and go back for each part.",
+            cut_off,
+            "Without notes there are no gradients. Here you need the graph, of one part at a time.",
+            weighted(lambda n, all, size: n),
+            "That is the gradient of the *sum* over the examples. Divide by their number.",
+            weighted(lambda n, all, size: 1 / all),
+            "A part's loss is already a mean over its own examples. Multiply it first by the number of those.",
+            weighted(lambda n, all, size: 1 / n),
+            "A part's loss is already divided by its length. What counts is its share of *all* examples.",
         ),
         properties=(
             Property(

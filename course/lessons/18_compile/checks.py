@@ -5,6 +5,7 @@ import tracemalloc
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import mistakes
 
 # 18.2
 
@@ -343,16 +344,8 @@ def whole_pieces_alone(steps, x, size):
     return sum(through(steps, x[i : i + size]).sum() for i in range(0, whole, size)) / len(x)
 
 
-def kept_pieces(steps, x, size):
-    return engine.cat([through(steps, piece) for piece in x.split(size)]).mean()
-
-
 def overlapping(steps, x, size):
     return sum(through(steps, x[i : i + size]).sum() for i in range(0, len(x), max(1, size // 2))) / len(x)
-
-
-def every_so_many(steps, x, size):
-    return sum(through(steps, x[i::size]).sum() for i in range(size)) / len(x)
 
 
 def into_x(steps, x, size):
@@ -382,17 +375,21 @@ EXERCISES = (
         key="18.1",
         points=1,
         answer=(6, 5, 4, 1),
-        wrong=(
-            ((5, 4, 3, 1), "The sum is missing everywhere: it is a step, too."),
-            ((8, 7, 6, 1), "You have counted `x` and `w`. They are inputs, and no step computes them."),
-            ((7, 6, 5, 1), "Neither `return` nor giving a result a name is a step. Count the operations alone."),
-            (
-                (4, 3, 2, 1),
-                "You have counted the lines. Count every operation: `c` has two, and the last line two more.",
-            ),
-            ((6, 6, 5, 1), "*joined* takes a step away: `x * w` is there twice, with the same inputs."),
-            ((6, 1, 1, 1), "You count how many steps *go* in a pass. Count those that are left after it."),
-            ((4, 4, 4, 1), "The capture writes down everything, even what is in vain. What goes, goes in a pass."),
+        wrong=mistakes(
+            (5, 4, 3, 1),
+            "The sum is missing everywhere: it is a step, too.",
+            (8, 7, 6, 1),
+            "You have counted `x` and `w`. They are inputs, and no step computes them.",
+            (7, 6, 5, 1),
+            "Neither `return` nor giving a result a name is a step. Count the operations alone.",
+            (4, 3, 2, 1),
+            "You have counted the lines. Count every operation: `c` has two, and the last line two more.",
+            (6, 6, 5, 1),
+            "*joined* takes a step away: `x * w` is there twice, with the same inputs.",
+            (6, 1, 1, 1),
+            "You count how many steps *go* in a pass. Count those that are left after it.",
+            (4, 4, 4, 1),
+            "The capture writes down everything, even what is in vain. What goes, goes in a pass.",
         ),
         entries={
             1: (
@@ -427,47 +424,35 @@ EXERCISES = (
         answer=reached,
         trial=needed_trial,
         hidden=needed_more,
-        wrong=(
-            (once_used, "You keep what some step takes, even if nobody needs *that* step. Begin at the result."),
-            (one_step_back, "That is the result and what it takes. What do *those* take?"),
-            (
-                from_the_top,
-                "Only the result's own step is there. From the first step on, nobody has asked yet for what stands "
-                "*above* the result: go through the program from its end.",
-            ),
-            (
-                lambda program, result: [
-                    step for step in program if step[0] in {s[0] for s in by_first_inputs(program, result)}
-                ],
-                "You follow the first thing that a step takes. It may take several, and all of them are needed.",
-            ),
-            (up_to, "Those are all steps before the result, whether it needs them or not."),
-            (
-                in_a_text,
-                'A name is found as a *part* of another one: `"t" in "t1"` is true of two texts. Keep the wanted '
-                "names in a set.",
-            ),
-            (
-                those_that_take_it,
-                "Those are the steps that take the result. Go the other way: what does the result take?",
-            ),
-            (
-                lambda program, result: reached(program, result)[::-1],
-                "These are the right steps, from back to front. Keep them in the order of the program.",
-            ),
-            (with_repeats, "A step that two others take is in your list twice. Once is enough."),
-            (
-                lambda program, result: [step[0] for step in reached(program, result)],
-                "The names are right. Return the whole steps.",
-            ),
-            (
-                lambda program, result: sorted(reached(program, result)),
-                "These are the right steps, sorted by their names. Keep them in the order of the program.",
-            ),
-            (
-                lambda program, result: reached(program, result)[:-1],
-                "The result's own step is missing. It belongs to what is needed.",
-            ),
+        wrong=mistakes(
+            once_used,
+            "You keep what some step takes, even if nobody needs *that* step. Begin at the result.",
+            one_step_back,
+            "That is the result and what it takes. What do *those* take?",
+            from_the_top,
+            "Only the result's own step is there. From the first step on, nobody has asked yet for what stands "
+            "*above* the result: go through the program from its end.",
+            lambda program, result: [
+                step for step in program if step[0] in {s[0] for s in by_first_inputs(program, result)}
+            ],
+            "You follow the first thing that a step takes. It may take several, and all of them are needed.",
+            up_to,
+            "Those are all steps before the result, whether it needs them or not.",
+            in_a_text,
+            'A name is found as a *part* of another one: `"t" in "t1"` is true of two texts. Keep the wanted '
+            "names in a set.",
+            those_that_take_it,
+            "Those are the steps that take the result. Go the other way: what does the result take?",
+            lambda program, result: reached(program, result)[::-1],
+            "These are the right steps, from back to front. Keep them in the order of the program.",
+            with_repeats,
+            "A step that two others take is in your list twice. Once is enough.",
+            lambda program, result: [step[0] for step in reached(program, result)],
+            "The names are right. Return the whole steps.",
+            lambda program, result: sorted(reached(program, result)),
+            "These are the right steps, sorted by their names. Keep them in the order of the program.",
+            lambda program, result: reached(program, result)[:-1],
+            "The result's own step is missing. It belongs to what is needed.",
         ),
         properties=(
             Property(
@@ -495,39 +480,28 @@ EXERCISES = (
         answer=joined,
         trial=joined_trial,
         hidden=joined_more,
-        wrong=(
-            (
-                joining(lambda does, takes: (does, takes), renamed=False),
-                "The second one is gone, but a later step still takes it. Put the earlier one's name there.",
-            ),
-            (
-                joining(lambda does, takes: (does, takes), follow=False),
-                "When `c` is `a`, `tanh(c)` is `tanh(a)`: first put the new names in, then look whether it is known.",
-            ),
-            (
-                the_later_one,
-                "Of two steps that are the same the *earlier* one stays, and the later ones take its name.",
-            ),
-            (
-                nothing_left_out,
-                "The new names are there, but no step has gone. A step that is the same as an earlier one is left out.",
-            ),
-            (list, "The program comes back as it was. The key of a step is what it does and takes, without its name."),
-            (
-                neighbours_alone,
-                "You compare each step only with the one just before it. Any earlier step may be the same.",
-            ),
-            (
-                and_needed,
-                "You leave out steps that nobody takes as well. That is the pass *needed*; here only what is done "
-                "twice goes.",
-            ),
-            (joining(lambda does, takes: does), "The same operation with other inputs is another step."),
-            (joining(lambda does, takes: takes), "The same inputs with another operation are another step."),
-            (
-                joining(lambda does, takes: (does, tuple(sorted(takes)))),
-                "sub(x, w) and sub(w, x) differ: the order of what a step takes counts.",
-            ),
+        wrong=mistakes(
+            joining(lambda does, takes: (does, takes), renamed=False),
+            "The second one is gone, but a later step still takes it. Put the earlier one's name there.",
+            joining(lambda does, takes: (does, takes), follow=False),
+            "When `c` is `a`, `tanh(c)` is `tanh(a)`: first put the new names in, then look whether it is known.",
+            the_later_one,
+            "Of two steps that are the same the *earlier* one stays, and the later ones take its name.",
+            nothing_left_out,
+            "The new names are there, but no step has gone. A step that is the same as an earlier one is left out.",
+            list,
+            "The program comes back as it was. The key of a step is what it does and takes, without its name.",
+            neighbours_alone,
+            "You compare each step only with the one just before it. Any earlier step may be the same.",
+            and_needed,
+            "You leave out steps that nobody takes as well. That is the pass *needed*; here only what is done "
+            "twice goes.",
+            joining(lambda does, takes: does),
+            "The same operation with other inputs is another step.",
+            joining(lambda does, takes: takes),
+            "The same inputs with another operation are another step.",
+            joining(lambda does, takes: (does, tuple(sorted(takes)))),
+            "sub(x, w) and sub(w, x) differ: the order of what a step takes counts.",
         ),
         properties=(
             Property(
@@ -556,53 +530,38 @@ EXERCISES = (
         answer=mean_in_pieces,
         trial=pieces_trial,
         hidden=pieces_more,
-        wrong=(
-            (
-                mean_of_means,
-                "That is the mean of the pieces' means. The last piece is shorter, and its numbers count too much: add "
-                "up sums, and divide once.",
+        wrong=mistakes(
+            mean_of_means,
+            "That is the mean of the pieces' means. The last piece is shorter, and its numbers count too much: add "
+            "up sums, and divide once.",
+            whole_pieces_alone,
+            "The last piece, which is shorter, is left out.",
+            lambda steps, x, size: through(steps, x).mean(),
+            "Every step got the whole row at once.",
+            lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)),
+            "That is the sum. Divide it by how many numbers there are.",
+            from_the_start,
+            "Every step begins anew with the piece. Give each the result of the step before it.",
+            lambda steps, x, size: through(steps, x[:size]).mean(),
+            "That is the first piece alone.",
+            lambda steps, x, size: through(steps, x[:size]).sum() / len(x),
+            "That is the first piece alone. Is the `return` inside the loop?",
+            lambda steps, x, size: [through(steps, piece).sum() for piece in x.split(size)][-1] / len(x),
+            "That is the last piece alone. Each piece's sum has to be *added* to what is there.",
+            lambda steps, x, size: sum(through(steps, piece).mean() for piece in x.split(size)) / len(x),
+            "You add up the pieces' means, and divide by how many numbers there are. Add up their sums.",
+            lambda steps, x, size: (
+                sum(through(steps, piece).sum() / size for piece in x.split(size)) / (len(x) // size)
             ),
-            (whole_pieces_alone, "The last piece, which is shorter, is left out."),
-            (lambda steps, x, size: through(steps, x).mean(), "Every step got the whole row at once."),
-            (
-                lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)),
-                "That is the sum. Divide it by how many numbers there are.",
-            ),
-            (
-                from_the_start,
-                "Every step begins anew with the piece. Give each the result of the step before it.",
-            ),
-            (lambda steps, x, size: through(steps, x[:size]).mean(), "That is the first piece alone."),
-            (
-                lambda steps, x, size: through(steps, x[:size]).sum() / len(x),
-                "That is the first piece alone. Is the `return` inside the loop?",
-            ),
-            (
-                lambda steps, x, size: [through(steps, piece).sum() for piece in x.split(size)][-1] / len(x),
-                "That is the last piece alone. Each piece's sum has to be *added* to what is there.",
-            ),
-            (
-                lambda steps, x, size: sum(through(steps, piece).mean() for piece in x.split(size)) / len(x),
-                "You add up the pieces' means, and divide by how many numbers there are. Add up their sums.",
-            ),
-            (
-                lambda steps, x, size: (
-                    sum(through(steps, piece).sum() / size for piece in x.split(size)) / (len(x) // size)
-                ),
-                "You divide by `size` for each piece, as if all were full. Add up sums, and divide once, by `len(x)`.",
-            ),
-            (
-                lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)) / len(x.split(size)),
-                "You divide the sum by the number of *pieces*. Divide by how many numbers there are: `len(x)`.",
-            ),
-            (
-                lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)) / size,
-                "You divide by the size of a piece. How many numbers are there in all?",
-            ),
+            "You divide by `size` for each piece, as if all were full. Add up sums, and divide once, by `len(x)`.",
+            lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)) / len(x.split(size)),
+            "You divide the sum by the number of *pieces*. Divide by how many numbers there are: `len(x)`.",
+            lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)) / size,
+            "You divide by the size of a piece. How many numbers are there in all?",
         ),
         properties=(
             Property(
-                every_so_many,
+                lambda steps, x, size: sum(through(steps, x[i::size]).sum() for i in range(size)) / len(x),
                 lambda did: not (did.result["a step got more than size numbers"] and is_the_mean(did)),
                 "The mean is right. But a step gets more than `size` numbers at a time.",
             ),
@@ -625,7 +584,7 @@ EXERCISES = (
                 "is gone for the next one? Give the piece a name of its own.",
             ),
             Property(
-                kept_pieces,
+                lambda steps, x, size: engine.cat([through(steps, piece) for piece in x.split(size)]).mean(),
                 lambda did: not (did.result["a whole row was made"] and is_the_mean(did)),
                 "The mean is right. But a whole row of results is made, and memory is what you wanted to save: take "
                 "each piece through *all* steps, and keep only its sum.",

@@ -4,6 +4,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
+from course.judging.mistakes import mistakes
 from engine.compiler import explain
 
 # 19.2
@@ -40,25 +41,9 @@ def calling(factor, start=1):
     return lambda compiled, x, steps: [compiled(x, factor(step)) for step in range(start, steps + start)]
 
 
-def one_more_copy(compiled, x, steps):
-    return [engine.compile(compiled.function)(x, 1 / step) for step in range(1, steps + 1)]
-
-
-def divided_after(compiled, x, steps):
-    return [compiled(x, 1.0) / step for step in range(1, steps + 1)]
-
-
 def for_many_sizes(compiled, x, steps):
     again = engine.compile(compiled, dynamic=True)
     return [again(x, 1 / step) for step in range(1, steps + 1)]
-
-
-def into_x(compiled, x, steps):
-    return [compiled(x * (1 / step), 1.0) for step in range(1, steps + 1)]
-
-
-def all_at_once(compiled, x, steps):
-    return list(compiled(x, 1 / engine.arange(1.0, steps + 1).reshape(-1, 1)))
 
 
 def first_as_a_number(compiled, x, steps):
@@ -119,7 +104,7 @@ def limited(size, most_of=lambda most: most):
 def twice(size, says):
     """Both ways to limit another size: one that divides safely, and one that does not."""
     safe, unsafe = limited(size)
-    return (safe, says), (unsafe, says + " And do not divide by what may be 0: clamp before you divide.")
+    return safe, says, unsafe, says + " And do not divide by what may be 0: clamp before you divide."
 
 
 def chosen_afterwards(x, most):
@@ -128,20 +113,8 @@ def chosen_afterwards(x, most):
     return engine.where(largest > most, x * (most / largest), x)
 
 
-def by_a_number(x, most):
-    return x * (most / max(x.abs().max().item(), most))
-
-
 def has_nan(gradient):
     return np.isnan(np.asarray(gradient, dtype=float)).any()
-
-
-def with_a_frozen_factor(x, most):
-    return x * most / x.abs().max().detach().clamp(min=most)
-
-
-def frozen(x, most):
-    return shortened(x.detach(), most)
 
 
 # 19.4
@@ -211,10 +184,6 @@ def guarded(capture):
     return call
 
 
-def every_time(capture):
-    return lambda x: capture(x)(x)
-
-
 def results_kept(capture):
     found = {}
 
@@ -256,13 +225,13 @@ EXERCISES = (
         key="19.1",
         points=1,
         answer=(1, 1, 2, 3, 4, 4),
-        wrong=(
-            ((1, 2, 3, 4, 5, 6), "Not every call needs a capture. Which of them differ only in what is *in* a tensor?"),
-            (
-                (1, 0, 1, 1, 1, 0),
-                "Those are the captures that each call *makes*. Count how many there are after each call.",
-            ),
-            ((1, 1, 1, 2, 2, 2), "A plain number is part of the code: 3.0 needs other code than 2.0."),
+        wrong=mistakes(
+            (1, 2, 3, 4, 5, 6),
+            "Not every call needs a capture. Which of them differ only in what is *in* a tensor?",
+            (1, 0, 1, 1, 1, 0),
+            "Those are the captures that each call *makes*. Count how many there are after each call.",
+            (1, 1, 1, 2, 2, 2),
+            "A plain number is part of the code: 3.0 needs other code than 2.0.",
         ),
         entries={
             1: "The first call always makes the first capture.",
@@ -288,64 +257,39 @@ EXERCISES = (
         answer=run,
         trial=run_trial,
         hidden=run_more,
-        wrong=(
-            (
-                calling(lambda step: round(1 / step, 2)),
-                "A rounded number is still a plain number, and a capture holds for one number only.",
-            ),
-            (
-                calling(lambda step: 1.0),
-                "One capture, because the factor never changes. But it should: 1, 1/2, 1/3 and so on.",
-            ),
-            (calling(lambda step: engine.tensor(1 / step), start=2), "The factors begin with 1/2. The first one is 1."),
-            (
-                lambda compiled, x, steps: [compiled(x, engine.tensor(1 / steps)) for _ in range(steps)],
-                "Your factor is 1 divided by the number of *all* steps, each time. It should be `1 / step`.",
-            ),
-            (
-                calling(lambda step: engine.tensor(step)),
-                "The factor is a tensor now, but it holds the number of the step. It should hold 1 divided by that.",
-            ),
-            (
-                calling(lambda step: engine.tensor(1 / step).item()),
-                "The function still gets a plain number (`item()` makes one, too), and a capture holds for one "
-                "number only.",
-            ),
-            (
-                calling(lambda step: engine.tensor(1 // step)),
-                "`1 // step` is a whole number: 1, and then 0 in every step. A factor is `1 / step`.",
-            ),
-            (
-                divided_after,
-                "You divide the *result* by the step, and the factor is always 1. `tanh(x / 2)` is not `tanh(x) / 2`: "
-                "give the function its factor.",
-            ),
-            (
-                lambda compiled, x, steps: run(compiled, x, steps - 1),
-                "One result is missing: there are `steps` of them, and `range(1, steps)` ends before `steps`.",
-            ),
-            (
-                for_many_sizes,
-                "`dynamic=True` is about sizes: a plain number is guarded all the same. And `compiled` is compiled "
-                "already.",
-            ),
-            (
-                into_x,
-                "You multiplied `x` instead of passing the factor. What the function does with the two is its own "
-                "affair: pass it both.",
-            ),
-            (
-                all_at_once,
-                "You passed all factors in one call. Call it once for each step.",
-            ),
-            (
-                lambda compiled, x, steps: compiled(x, 1 / engine.arange(1.0, steps + 1)),
-                "You passed the whole row of factors in one call. Call it once for each step, with one of them.",
-            ),
-            (
-                one_more_copy,
-                "You never called `compiled`, so it has no capture. Call it in each step, and compile nothing anew.",
-            ),
+        wrong=mistakes(
+            calling(lambda step: round(1 / step, 2)),
+            "A rounded number is still a plain number, and a capture holds for one number only.",
+            calling(lambda step: 1.0),
+            "One capture, because the factor never changes. But it should: 1, 1/2, 1/3 and so on.",
+            calling(lambda step: engine.tensor(1 / step), start=2),
+            "The factors begin with 1/2. The first one is 1.",
+            lambda compiled, x, steps: [compiled(x, engine.tensor(1 / steps)) for _ in range(steps)],
+            "Your factor is 1 divided by the number of *all* steps, each time. It should be `1 / step`.",
+            calling(lambda step: engine.tensor(step)),
+            "The factor is a tensor now, but it holds the number of the step. It should hold 1 divided by that.",
+            calling(lambda step: engine.tensor(1 / step).item()),
+            "The function still gets a plain number (`item()` makes one, too), and a capture holds for one "
+            "number only.",
+            calling(lambda step: engine.tensor(1 // step)),
+            "`1 // step` is a whole number: 1, and then 0 in every step. A factor is `1 / step`.",
+            lambda compiled, x, steps: [compiled(x, 1.0) / step for step in range(1, steps + 1)],
+            "You divide the *result* by the step, and the factor is always 1. `tanh(x / 2)` is not `tanh(x) / 2`: "
+            "give the function its factor.",
+            lambda compiled, x, steps: run(compiled, x, steps - 1),
+            "One result is missing: there are `steps` of them, and `range(1, steps)` ends before `steps`.",
+            for_many_sizes,
+            "`dynamic=True` is about sizes: a plain number is guarded all the same. And `compiled` is compiled "
+            "already.",
+            lambda compiled, x, steps: [compiled(x * (1 / step), 1.0) for step in range(1, steps + 1)],
+            "You multiplied `x` instead of passing the factor. What the function does with the two is its own "
+            "affair: pass it both.",
+            lambda compiled, x, steps: list(compiled(x, 1 / engine.arange(1.0, steps + 1).reshape(-1, 1))),
+            "You passed all factors in one call. Call it once for each step.",
+            lambda compiled, x, steps: compiled(x, 1 / engine.arange(1.0, steps + 1)),
+            "You passed the whole row of factors in one call. Call it once for each step, with one of them.",
+            lambda compiled, x, steps: [engine.compile(compiled.function)(x, 1 / step) for step in range(1, steps + 1)],
+            "You never called `compiled`, so it has no capture. Call it in each step, and compile nothing anew.",
         ),
         properties=(
             Property(
@@ -373,75 +317,48 @@ EXERCISES = (
         answer=shortened,
         trial=short_trial,
         hidden=short_more,
-        wrong=(
-            (
-                lambda x, most: x * min(1.0, most / x.abs().max().item()),
-                "A number leaves the capture, through `item()`, `float()` or Python's `min`. Stay with tensors: "
-                "`clamp`, `engine.maximum`.",
-            ),
-            (
-                lambda x, most: engine.where(x.abs().max() > most, x / x.abs().max(), x),
-                "The largest number becomes 1. It should become `most`.",
-            ),
-            (
-                lambda x, most: x / x.abs().max().clamp(min=most),
-                "The largest number becomes 1, and small tensors shrink. Multiply by `most` as well.",
-            ),
-            (
-                limited(lambda x: x.abs().max(), lambda most: 1)[0],
-                "You keep the divisor above 1. Keep it above `most`, so that small tensors stay as they are.",
-            ),
-            (
-                frozen,
-                "The numbers are right, in one graph. But no gradient reaches `x` any more: you cut off the notes.",
-            ),
-            (
-                with_a_frozen_factor,
-                "The numbers are right, in one graph. But the gradient is another one: the largest number acts on "
-                "the factor, too, and you cut off its part.",
-            ),
-            (
-                still_asking,
-                "`item()` is gone, but `if` still asks what is in a tensor. Let `clamp` choose: divide by the largest "
-                "number, or by `most` where that is larger.",
-            ),
-            (
-                lambda x, most: x * (most / x.abs().max()),
-                "It is one graph. But small tensors are made larger: they should stay as they are.",
-            ),
-            (
-                lambda x, most: x * (most / x.abs().max()).clamp(min=1),
-                "It is the wrong way round: small tensors are made larger, and large ones stay. The factor should be"
-                " *at most* 1, so the divisor should be at least `most`: `clamp(min=most)`.",
-            ),
+        wrong=mistakes(
+            lambda x, most: x * min(1.0, most / x.abs().max().item()),
+            "A number leaves the capture, through `item()`, `float()` or Python's `min`. Stay with tensors: "
+            "`clamp`, `engine.maximum`.",
+            lambda x, most: engine.where(x.abs().max() > most, x / x.abs().max(), x),
+            "The largest number becomes 1. It should become `most`.",
+            lambda x, most: x / x.abs().max().clamp(min=most),
+            "The largest number becomes 1, and small tensors shrink. Multiply by `most` as well.",
+            limited(lambda x: x.abs().max(), lambda most: 1)[0],
+            "You keep the divisor above 1. Keep it above `most`, so that small tensors stay as they are.",
+            lambda x, most: shortened(x.detach(), most),
+            "The numbers are right, in one graph. But no gradient reaches `x` any more: you cut off the notes.",
+            lambda x, most: x * most / x.abs().max().detach().clamp(min=most),
+            "The numbers are right, in one graph. But the gradient is another one: the largest number acts on "
+            "the factor, too, and you cut off its part.",
+            still_asking,
+            "`item()` is gone, but `if` still asks what is in a tensor. Let `clamp` choose: divide by the largest "
+            "number, or by `most` where that is larger.",
+            lambda x, most: x * (most / x.abs().max()),
+            "It is one graph. But small tensors are made larger: they should stay as they are.",
+            lambda x, most: x * (most / x.abs().max()).clamp(min=1),
+            "It is the wrong way round: small tensors are made larger, and large ones stay. The factor should be"
+            " *at most* 1, so the divisor should be at least `most`: `clamp(min=most)`.",
             *twice(
                 lambda x: x.norm(),
                 "That limits the length of the whole tensor. Limit its largest number, without its sign.",
             ),
             *twice(lambda x: x.abs().sum(), "That limits the sum of all. Limit the largest number, without its sign."),
-            (
-                lambda x, most: shortened(x.abs(), most),
-                "The signs are lost: `abs()` is for finding the largest number. Scale `x` itself.",
-            ),
-            (
-                lambda x, most: x - (x.abs().max() - most).clamp(min=0),
-                "You subtract the excess, so all numbers move by the same amount. Scale instead: multiply by one "
-                "factor.",
-            ),
+            lambda x, most: shortened(x.abs(), most),
+            "The signs are lost: `abs()` is for finding the largest number. Scale `x` itself.",
+            lambda x, most: x - (x.abs().max() - most).clamp(min=0),
+            "You subtract the excess, so all numbers move by the same amount. Scale instead: multiply by one factor.",
             *twice(lambda x: x.abs().mean(), "That limits the mean. Limit the largest number, without its sign."),
             *twice(lambda x: x.max(), "You compare with the sign. But -4 is a large number, too: take `abs()` first."),
-            (
-                lambda x, most: x.clamp(min=-most, max=most),
-                "That cuts each number off by itself. Scale the whole tensor by one factor instead.",
-            ),
-            (
-                lambda x, most: engine.where(x.abs() > most, x * (most / x.abs().max()), x),
-                "You scale only the numbers that are too large. If the largest one is too large, scale all of them.",
-            ),
+            lambda x, most: x.clamp(min=-most, max=most),
+            "That cuts each number off by itself. Scale the whole tensor by one factor instead.",
+            lambda x, most: engine.where(x.abs() > most, x * (most / x.abs().max()), x),
+            "You scale only the numbers that are too large. If the largest one is too large, scale all of them.",
         ),
         properties=(
             Property(
-                by_a_number,
+                lambda x, most: x * (most / max(x.abs().max().item(), most)),
                 lambda did: did.result["graph breaks"] == 0,
                 "The graph still breaks: something asks for a number that is in the tensor (`if`, `item()`, `float()`, "
                 "Python's `min` or `max`). Stay with tensors: `clamp`, `engine.maximum`.",
@@ -469,31 +386,30 @@ EXERCISES = (
         answer=guarded,
         trial=guarded_trial,
         hidden=guarded_more,
-        wrong=(
-            (every_time, "It captures in every call. Keep what `capture` returns, and use it again."),
-            (keyed(lambda x: x.dtype), "Another shape needs another capture."),
-            (keyed(lambda x: tuple(x.shape)), "Another dtype needs another capture."),
-            (keyed(lambda x: (x.numel(), x.dtype)), "2 by 3 and 3 by 2 hold as many numbers, but have other shapes."),
-            (keyed(lambda x: (len(x), x.dtype)), "2 by 3 and 2 by 4 have as many rows, but other shapes."),
-            (keyed(lambda x: 0), "There is one capture for everything. It holds for the first shape and dtype only."),
-            (
-                keyed(lambda x: str(x.tolist())),
-                "Different contents lead to another capture. Only shape and dtype count.",
-            ),
-            (
-                kept_and_not_called,
-                "You return the function that `capture` has made. Call it with `x`, and return the result.",
-            ),
-            (
-                lambda capture: lambda x: capture(x),
-                "You return what `capture` has made, and make it anew in every call. Keep it, call it with `x`, and "
-                "return the result.",
-            ),
-            (
-                results_kept,
-                "You keep the *result* of the first call. Keep the function that `capture` returns, and call it.",
-            ),
-            (the_last_one, "Only the last capture is kept. When the first kind comes back, it should still be there."),
+        wrong=mistakes(
+            lambda capture: lambda x: capture(x)(x),
+            "It captures in every call. Keep what `capture` returns, and use it again.",
+            keyed(lambda x: x.dtype),
+            "Another shape needs another capture.",
+            keyed(lambda x: tuple(x.shape)),
+            "Another dtype needs another capture.",
+            keyed(lambda x: (x.numel(), x.dtype)),
+            "2 by 3 and 3 by 2 hold as many numbers, but have other shapes.",
+            keyed(lambda x: (len(x), x.dtype)),
+            "2 by 3 and 2 by 4 have as many rows, but other shapes.",
+            keyed(lambda x: 0),
+            "There is one capture for everything. It holds for the first shape and dtype only.",
+            keyed(lambda x: str(x.tolist())),
+            "Different contents lead to another capture. Only shape and dtype count.",
+            kept_and_not_called,
+            "You return the function that `capture` has made. Call it with `x`, and return the result.",
+            lambda capture: lambda x: capture(x),
+            "You return what `capture` has made, and make it anew in every call. Keep it, call it with `x`, and "
+            "return the result.",
+            results_kept,
+            "You keep the *result* of the first call. Keep the function that `capture` returns, and call it.",
+            the_last_one,
+            "Only the last capture is kept. When the first kind comes back, it should still be there.",
         ),
         hints=(
             "Under which key can you keep a capture, so that you find it again?",

@@ -5,7 +5,7 @@ import functools
 import engine
 from course.judging import pretend
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 from engine import nn
 
 # What the learner writes in the lesson: three ways to let all ranks have the sum
@@ -163,10 +163,6 @@ def share(examples, rank, size):
     return [examples[(rank + turn * size) % len(examples)] for turn in range(each)]
 
 
-def unpadded(examples, rank, size):
-    return examples[rank::size]
-
-
 def blocks(examples, rank, size):
     each = -(-len(examples) // size)
     padded = examples + examples[: each * size - len(examples)]
@@ -176,10 +172,6 @@ def blocks(examples, rank, size):
 def padded_with_the_last(examples, rank, size):
     each = -(-len(examples) // size)
     return (examples + [examples[-1]] * (each * size - len(examples)))[rank::size]
-
-
-def cut_off(examples, rank, size):
-    return examples[: len(examples) // size * size][rank::size]
 
 
 def one_too_many(examples, rank, size):
@@ -422,23 +414,15 @@ STEPS = (
         points=0,
         answer=one_to_all,
         trial=one_to_all_trial,
-        wrong=(
-            (
-                changed(one_to_all, "link.send(x, other)", "pass", "link.recv(x, 0)", ""),
-                "Rank 0 has the sum, and the others have not: it has to send it back.",
-            ),
-            (
-                changed(one_to_all, "x += came", "x.copy_(came)"),
-                f"{NOT_ADDED} `recv` writes over its tensor, so receive into another one.",
-            ),
-            (
-                everybody_sends_first,
-                "All ranks send first, so nobody is there to receive, and all wait. Let rank 0 alone receive.",
-            ),
-            (
-                changed(one_to_all, "link.send(x, other)", "pass", "x += came", "x += came; link.send(x, other)"),
-                "Rank 0 sends before all have come: the first ones get a sum in which the others are missing.",
-            ),
+        wrong=mistakes(
+            changed(one_to_all, "link.send(x, other)", "pass", "link.recv(x, 0)", ""),
+            "Rank 0 has the sum, and the others have not: it has to send it back.",
+            changed(one_to_all, "x += came", "x.copy_(came)"),
+            f"{NOT_ADDED} `recv` writes over its tensor, so receive into another one.",
+            everybody_sends_first,
+            "All ranks send first, so nobody is there to receive, and all wait. Let rank 0 alone receive.",
+            changed(one_to_all, "link.send(x, other)", "pass", "x += came", "x += came; link.send(x, other)"),
+            "Rank 0 sends before all have come: the first ones get a sum in which the others are missing.",
         ),
         hints=(
             "There are two kinds of ranks: 0, and the others. What does each of them do first, what second?",
@@ -453,20 +437,15 @@ STEPS = (
         points=0,
         answer=tree,
         trial=tree_trial,
-        wrong=(
-            (
-                one_to_all,
-                "The sum is right, but rank 0 still does everything by itself. Let pairs add up at the same time.",
-            ),
-            (
-                changed(tree, "reversed(gaps)", "()"),
-                "Rank 0 has the sum; now the same way down: the gaps in the reverse order, and who sent receives.",
-            ),
-            (
-                changed(tree, "reversed(gaps)", "gaps"),
-                "On the way down the largest gap comes first: rank 0 reaches the middle, and then both go on.",
-            ),
-            (changed(tree, "x += came", "pass"), NOT_ADDED),
+        wrong=mistakes(
+            one_to_all,
+            "The sum is right, but rank 0 still does everything by itself. Let pairs add up at the same time.",
+            changed(tree, "reversed(gaps)", "()"),
+            "Rank 0 has the sum; now the same way down: the gaps in the reverse order, and who sent receives.",
+            changed(tree, "reversed(gaps)", "gaps"),
+            "On the way down the largest gap comes first: rank 0 reaches the middle, and then both go on.",
+            changed(tree, "x += came", "pass"),
+            NOT_ADDED,
         ),
         hints=(
             "Draw eight ranks and the way up. With a gap of 1, who sends to whom? With a gap of 2, who is still there?",
@@ -480,42 +459,31 @@ STEPS = (
         points=0,
         answer=ring,
         trial=ring_trial,
-        wrong=(
-            (
-                changed(ring, "link.swap(parts[give], right, parts[take], left)", "pass"),
-                "Each rank has one part of the sum. The second round, which hands the parts on, is missing.",
+        wrong=mistakes(
+            changed(ring, "link.swap(parts[give], right, parts[take], left)", "pass"),
+            "Each rank has one part of the sum. The second round, which hands the parts on, is missing.",
+            changed(
+                ring,
+                "(link.rank + 1 - step)",
+                "(link.rank - step)",
+                "(link.rank - step) % link.size\n        link.swap(parts[give], right, parts",
+                "(link.rank - step - 1) % link.size\n        link.swap(parts[give], right, parts",
             ),
-            (
-                changed(
-                    ring,
-                    "(link.rank + 1 - step)",
-                    "(link.rank - step)",
-                    "(link.rank - step) % link.size\n        link.swap(parts[give], right, parts",
-                    "(link.rank - step - 1) % link.size\n        link.swap(parts[give], right, parts",
-                ),
-                "In the second round a rank first gives the part that it has finished: number `rank + 1`.",
+            "In the second round a rank first gives the part that it has finished: number `rank + 1`.",
+            changed(ring, "right, parts[take], left)", "right, came, left); parts[take] += came"),
+            "In the second round nothing is added any more: a finished part takes the place of the unfinished one.",
+            changed(ring, "link.size - 1\n", "link.size - 2\n"),
+            "A part has to visit all ranks: that takes `size - 1` steps, in each round.",
+            changed(ring, "link.size - 1\n", "link.size\n"),
+            "One step too many: a part that has gone all the way round is added once more.",
+            whole_ring,
+            "The sum is right, but the whole tensor goes round in each step. Send one of the parts.",
+            changed(
+                ring,
+                "link.swap(parts[give], right, came, left)",
+                "link.send(parts[give], right); link.recv(came, left)",
             ),
-            (
-                changed(ring, "right, parts[take], left)", "right, came, left); parts[take] += came"),
-                "In the second round nothing is added any more: a finished part takes the place of the unfinished one.",
-            ),
-            (
-                changed(ring, "link.size - 1\n", "link.size - 2\n"),
-                "A part has to visit all ranks: that takes `size - 1` steps, in each round.",
-            ),
-            (
-                changed(ring, "link.size - 1\n", "link.size\n"),
-                "One step too many: a part that has gone all the way round is added once more.",
-            ),
-            (whole_ring, "The sum is right, but the whole tensor goes round in each step. Send one of the parts."),
-            (
-                changed(
-                    ring,
-                    "link.swap(parts[give], right, came, left)",
-                    "link.send(parts[give], right); link.recv(came, left)",
-                ),
-                "All ranks send first, and nobody is there to receive. `link.swap` does both at the same time.",
-            ),
+            "All ranks send first, and nobody is there to receive. `link.swap` does both at the same time.",
         ),
         hints=(
             "In the first round, which part does rank 2 give in step 0, and which does it get? And in step 1?",
@@ -532,9 +500,11 @@ EXERCISES = (
         key="20.1",
         points=1,
         answer=by_pencil(N, BYTES),
-        wrong=(
-            ((7, 56000, 3, 24000, 7, 7000), "These are the ways *to* the sum. It has to come back to all ranks, too."),
-            ((14, 56000, 6, 24000, 14, 112000), "In the ring a message is not the whole tensor: it is one of 8 parts."),
+        wrong=mistakes(
+            (7, 56000, 3, 24000, 7, 7000),
+            "These are the ways *to* the sum. It has to come back to all ranks, too.",
+            (14, 56000, 6, 24000, 14, 112000),
+            "In the ring a message is not the whole tensor: it is one of 8 parts.",
         ),
         entries={
             1: (
@@ -568,34 +538,29 @@ EXERCISES = (
         answer=share,
         trial=share_trial,
         hidden=share_more,
-        wrong=(
-            (unpadded, "The shares differ in length. A rank with one batch less would let the others wait for ever."),
-            (blocks, "The lengths are right. But rank r takes every `size`-th example, beginning with number r."),
-            (padded_with_the_last, "What is missing is filled with the *first* examples, not with the last one again."),
-            (cut_off, "You left examples out (that is `drop_last=True`). Here some come twice instead."),
-            (
-                longer_in_place,
-                "The shares are right. But `+=` (or `append`, `extend`) makes the list itself longer, which is not "
-                "yours alone. Make a new one: `examples + ...`.",
-            ),
-            (one_too_many, "Where the number of ranks divides the number of examples, nothing is missing."),
-            (
-                lambda examples, rank, size: share(examples, (rank + 1) % size, size),
-                "The share begins one too late. Rank r begins with number r.",
-            ),
-            (
-                lambda examples, rank, size: (examples + [None] * (-len(examples) % size))[rank::size],
-                "`None` is no example. What is missing is filled with the first examples of the list.",
-            ),
-            (
-                padded_from_the_end,
-                "What is missing is filled from the end of the list. Repeat the *first* ones: `examples[:missing]`.",
-            ),
-            (
-                padded_each_by_itself,
-                "A rank that is short repeats its own first example. Make the *list* longer by its first examples, and "
-                "share that out.",
-            ),
+        wrong=mistakes(
+            lambda examples, rank, size: examples[rank::size],
+            "The shares differ in length. A rank with one batch less would let the others wait for ever.",
+            blocks,
+            "The lengths are right. But rank r takes every `size`-th example, beginning with number r.",
+            padded_with_the_last,
+            "What is missing is filled with the *first* examples, not with the last one again.",
+            lambda examples, rank, size: examples[: len(examples) // size * size][rank::size],
+            "You left examples out (that is `drop_last=True`). Here some come twice instead.",
+            longer_in_place,
+            "The shares are right. But `+=` (or `append`, `extend`) makes the list itself longer, which is not "
+            "yours alone. Make a new one: `examples + ...`.",
+            one_too_many,
+            "Where the number of ranks divides the number of examples, nothing is missing.",
+            lambda examples, rank, size: share(examples, (rank + 1) % size, size),
+            "The share begins one too late. Rank r begins with number r.",
+            lambda examples, rank, size: (examples + [None] * (-len(examples) % size))[rank::size],
+            "`None` is no example. What is missing is filled with the first examples of the list.",
+            padded_from_the_end,
+            "What is missing is filled from the end of the list. Repeat the *first* ones: `examples[:missing]`.",
+            padded_each_by_itself,
+            "A rank that is short repeats its own first example. Make the *list* longer by its first examples, and "
+            "share that out.",
         ),
         properties=(
             Property(
@@ -617,83 +582,51 @@ EXERCISES = (
         answer=train,
         trial=train_trial,
         hidden=train_more,
-        wrong=(
-            (
-                from_other_weights,
-                "The gradients are averaged. But the ranks began with other weights, and so they stay apart.",
+        wrong=mistakes(
+            from_other_weights,
+            "The gradients are averaged. But the ranks began with other weights, and so they stay apart.",
+            changed(train, "p.grad /= dist.get_world_size()", ""),
+            "The gradients are the *sum* over the ranks: each step is as many times too long as there are ranks.",
+            changed(train, "dist.broadcast(p.data, 0)", "pass", "p.grad /= dist.get_world_size()", ""),
+            "Two things are wrong still: the first weights differ, and the gradients are a sum, no mean.",
+            changed(train, "optimizer.step()", "", "backward()", "backward(); optimizer.step()"),
+            "Each rank steps with its own gradient. Put the mean into `p.grad`, and before `step()`: it comes too "
+            "late, or goes into a tensor that nobody uses.",
+            divided_by("dist.get_world_size() ** 2"),
+            "You divide twice by the number of ranks: the loss (or the gradient) before `all_reduce`, and the sum "
+            "after it. Once is enough.",
+            changed(train, "dist.broadcast(p.data, 0)", "dist.all_reduce(p.data)"),
+            "The first weights of all ranks are added up. All should begin with those of rank 0: "
+            "`dist.broadcast(p, 0)`.",
+            divided_by("2"),
+            "You divide by 2, and there are not always two ranks: ask `dist.get_world_size()`.",
+            rank_0_alone_steps,
+            "Only rank 0 takes a step. The others have the same gradient, and take the same step.",
+            divided_by("(dist.get_rank() + 1)"),
+            "You divide by `dist.get_rank()`, this rank's number. How *many* there are is `dist.get_world_size()`.",
+            changed(train, "dist.all_reduce(p.grad)", "if p.ndim == 1: break\n            dist.all_reduce(p.grad)"),
+            "Only the first parameter's gradient is averaged: the biases go ways of their own.",
+            changed(train, "dist.all_reduce(p.grad)", ""),
+            "Each rank divides its own gradient. Nothing has been added up.",
+            averaged_at_the_end,
+            "At the end the weights are averaged, but on the way each rank took gradients at a place of its own.",
+            changed(train, "optimizer.zero_grad()", ""),
+            "The gradients of the step before are still there: `zero_grad()` is missing.",
+            divided_by("4"),
+            "There are not always four ranks: ask `dist.get_world_size()`.",
+            changed(train, "dist.broadcast(p.data, 0)", "dist.all_reduce(p.data); p.data /= dist.get_world_size()"),
+            "All ranks begin with the same weights, but those are the mean of all. Asked for are rank 0's.",
+            changed(train, "dist.broadcast(p.data, 0)", "if dist.get_rank() == 0: dist.broadcast(p.data, 0)"),
+            "`broadcast` is a collective: *all* ranks call it, and `0` says whose numbers all get. Without `if`.",
+            weights_sent_at_the_end,
+            "At the end all have the same weights. But on the way each rank took gradients at a place of its own: "
+            "send the weights before the loop.",
+            changed(
+                train, "dist.all_reduce(p.grad)", "dist.broadcast(p.grad, 0)", "p.grad /= dist.get_world_size()", ""
             ),
-            (
-                changed(train, "p.grad /= dist.get_world_size()", ""),
-                "The gradients are the *sum* over the ranks: each step is as many times too long as there are ranks.",
-            ),
-            (
-                changed(train, "dist.broadcast(p.data, 0)", "pass", "p.grad /= dist.get_world_size()", ""),
-                "Two things are wrong still: the first weights differ, and the gradients are a sum, no mean.",
-            ),
-            (
-                changed(train, "optimizer.step()", "", "backward()", "backward(); optimizer.step()"),
-                "Each rank steps with its own gradient. Put the mean into `p.grad`, and before `step()`: it comes too "
-                "late, or goes into a tensor that nobody uses.",
-            ),
-            (
-                divided_by("dist.get_world_size() ** 2"),
-                "You divide twice by the number of ranks: the loss (or the gradient) before `all_reduce`, and the sum "
-                "after it. Once is enough.",
-            ),
-            (
-                changed(train, "dist.broadcast(p.data, 0)", "dist.all_reduce(p.data)"),
-                "The first weights of all ranks are added up. All should begin with those of rank 0: "
-                "`dist.broadcast(p, 0)`.",
-            ),
-            (divided_by("2"), "You divide by 2, and there are not always two ranks: ask `dist.get_world_size()`."),
-            (
-                rank_0_alone_steps,
-                "Only rank 0 takes a step. The others have the same gradient, and take the same step.",
-            ),
-            (
-                divided_by("(dist.get_rank() + 1)"),
-                "You divide by `dist.get_rank()`, this rank's number. How *many* there are is `dist.get_world_size()`.",
-            ),
-            (
-                changed(train, "dist.all_reduce(p.grad)", "if p.ndim == 1: break\n            dist.all_reduce(p.grad)"),
-                "Only the first parameter's gradient is averaged: the biases go ways of their own.",
-            ),
-            (
-                changed(train, "dist.all_reduce(p.grad)", ""),
-                "Each rank divides its own gradient. Nothing has been added up.",
-            ),
-            (
-                averaged_at_the_end,
-                "At the end the weights are averaged, but on the way each rank took gradients at a place of its own.",
-            ),
-            (
-                changed(train, "optimizer.zero_grad()", ""),
-                "The gradients of the step before are still there: `zero_grad()` is missing.",
-            ),
-            (divided_by("4"), "There are not always four ranks: ask `dist.get_world_size()`."),
-            (
-                changed(train, "dist.broadcast(p.data, 0)", "dist.all_reduce(p.data); p.data /= dist.get_world_size()"),
-                "All ranks begin with the same weights, but those are the mean of all. Asked for are rank 0's.",
-            ),
-            (
-                changed(train, "dist.broadcast(p.data, 0)", "if dist.get_rank() == 0: dist.broadcast(p.data, 0)"),
-                "`broadcast` is a collective: *all* ranks call it, and `0` says whose numbers all get. Without `if`.",
-            ),
-            (
-                weights_sent_at_the_end,
-                "At the end all have the same weights. But on the way each rank took gradients at a place of its own: "
-                "send the weights before the loop.",
-            ),
-            (
-                changed(
-                    train, "dist.all_reduce(p.grad)", "dist.broadcast(p.grad, 0)", "p.grad /= dist.get_world_size()", ""
-                ),
-                "All ranks take rank 0's gradient, and what the others have computed is lost. Add up: `all_reduce`.",
-            ),
-            (
-                changed(train, "dist.broadcast(p.data, 0)", "dist.broadcast(p.data, dist.get_rank())"),
-                "`broadcast(tensor, 0)`: all ranks name the same one, whose weights all are to have.",
-            ),
+            "All ranks take rank 0's gradient, and what the others have computed is lost. Add up: `all_reduce`.",
+            changed(train, "dist.broadcast(p.data, 0)", "dist.broadcast(p.data, dist.get_rank())"),
+            "`broadcast(tensor, 0)`: all ranks name the same one, whose weights all are to have.",
         ),
         hints=(
             "With which weights does each rank begin? And what is in `p.grad` after `all_reduce`: a mean?",
@@ -709,64 +642,39 @@ EXERCISES = (
         answer=gradient_of_all,
         trial=uneven_trial,
         hidden=uneven_more,
-        wrong=(
-            (
-                changed(weighted, "gradient = gradient * n", "", "/ total", "/ dist.get_world_size()"),
-                "The mean of the ranks' means: an example on a rank with few of them counts for more. Weight by `n`.",
+        wrong=mistakes(
+            changed(weighted, "gradient = gradient * n", "", "/ total", "/ dist.get_world_size()"),
+            "The mean of the ranks' means: an example on a rank with few of them counts for more. Weight by `n`.",
+            changed(weighted, "/ total", ""),
+            "It is weighted by `n`, which makes it a sum over examples. Divide by how many there are in all.",
+            lambda gradient, n, dist: gradient / gradient_of_all(engine.ones(1) * n, 1, dist) / dist.get_world_size(),
+            "You give back this rank's own gradient, divided. Give back the *sum* that `all_reduce` has made, "
+            "divided by the number of all examples.",
+            changed(weighted, "/ total", "/ dist.get_world_size()"),
+            "You divide by the number of ranks. Divide by the number of examples of all ranks.",
+            changed(weighted, "/ total", "/ (n or 1)"),
+            "You divide by this rank's own `n`. How many are there on all ranks? One more `all_reduce` tells.",
+            changed(weighted, "/ total", "/ n"),
+            "You divide by this rank's own `n`, which may be 0. How many are there on all ranks? One more "
+            "`all_reduce` tells.",
+            changed(weighted, "gradient = gradient * n", ""),
+            "You divide by the number of examples, but what you add up are means. Times `n`, each is a sum.",
+            changed(
+                weighted,
+                "dist.all_reduce(g",
+                "gradient = dist.all_reduce(g",
+                "dist.all_reduce(t",
+                "total = dist.all_reduce(t",
             ),
-            (
-                changed(weighted, "/ total", ""),
-                "It is weighted by `n`, which makes it a sum over examples. Divide by how many there are in all.",
-            ),
-            (
-                lambda gradient, n, dist: (
-                    gradient / gradient_of_all(engine.ones(1) * n, 1, dist) / dist.get_world_size()
-                ),
-                "You give back this rank's own gradient, divided. Give back the *sum* that `all_reduce` has made, "
-                "divided by the number of all examples.",
-            ),
-            (
-                changed(weighted, "/ total", "/ dist.get_world_size()"),
-                "You divide by the number of ranks. Divide by the number of examples of all ranks.",
-            ),
-            (
-                changed(weighted, "/ total", "/ (n or 1)"),
-                "You divide by this rank's own `n`. How many are there on all ranks? One more `all_reduce` tells.",
-            ),
-            (
-                changed(weighted, "/ total", "/ n"),
-                "You divide by this rank's own `n`, which may be 0. How many are there on all ranks? One more "
-                "`all_reduce` tells.",
-            ),
-            (
-                changed(weighted, "gradient = gradient * n", ""),
-                "You divide by the number of examples, but what you add up are means. Times `n`, each is a sum.",
-            ),
-            (
-                changed(
-                    weighted,
-                    "dist.all_reduce(g",
-                    "gradient = dist.all_reduce(g",
-                    "dist.all_reduce(t",
-                    "total = dist.all_reduce(t",
-                ),
-                "`dist.all_reduce` adds up in place and gives nothing back: call it on a line of its own, and go on "
-                "with the tensor.",
-            ),
-            (
-                changed(weighted, "engine.tensor(float(n))", "n"),
-                "`n` is a plain number, and `all_reduce` adds up tensors: make one of it, `engine.tensor(float(n))`.",
-            ),
-            (
-                lambda gradient, n, dist: weighted(gradient, n, dist) if n else gradient,
-                "A rank without examples does not come to the `all_reduce`, and all others wait for it. It "
-                "comes with zeros.",
-            ),
-            (
-                changed(weighted, "gradient = gradient * n", "", "float(n)", "float(n > 0)"),
-                "You divide by the number of ranks that have examples. A mean over 4 still counts as much "
-                "as one over 1.",
-            ),
+            "`dist.all_reduce` adds up in place and gives nothing back: call it on a line of its own, and go on "
+            "with the tensor.",
+            changed(weighted, "engine.tensor(float(n))", "n"),
+            "`n` is a plain number, and `all_reduce` adds up tensors: make one of it, `engine.tensor(float(n))`.",
+            lambda gradient, n, dist: weighted(gradient, n, dist) if n else gradient,
+            "A rank without examples does not come to the `all_reduce`, and all others wait for it. It "
+            "comes with zeros.",
+            changed(weighted, "gradient = gradient * n", "", "float(n)", "float(n > 0)"),
+            "You divide by the number of ranks that have examples. A mean over 4 still counts as much as one over 1.",
         ),
         hints=(
             "With 4 and 1 examples, how much should each rank's mean count?",
@@ -783,64 +691,46 @@ EXERCISES = (
         answer=straight,
         trial=scatter_trial,
         hidden=scatter_more,
-        wrong=(
-            (
-                as_in_the_lesson,
-                "To the part that you return nothing has been added. With the lesson's first round the part that is "
-                "finished here is `rank + 1`: begin one part earlier, and take `size - 1` steps.",
+        wrong=mistakes(
+            as_in_the_lesson,
+            "To the part that you return nothing has been added. With the lesson's first round the part that is "
+            "finished here is `rank + 1`: begin one part earlier, and take `size - 1` steps.",
+            changed(
+                scatter,
+                "link.rank - 1 - step",
+                "link.rank - step",
+                "parts[link.rank]",
+                "parts[(link.rank + 1) % link.size]",
             ),
-            (
-                changed(
-                    scatter,
-                    "link.rank - 1 - step",
-                    "link.rank - step",
-                    "parts[link.rank]",
-                    "parts[(link.rank + 1) % link.size]",
-                ),
-                "The part is finished, but it is the next one: rank r should return part r. Begin one part earlier.",
+            "The part is finished, but it is the next one: rank r should return part r. Begin one part earlier.",
+            everything,
+            "The sum is right, but you send all parts in each step. One part a step is enough.",
+            changed(scatter, "+= came", "= came.clone()"),
+            NOT_ADDED,
+            changed(scatter, "range(link.size - 1)", "range(link.size)"),
+            "The sums are right. But a rank sends as many parts as there are ranks: a step too many, or all parts "
+            "to one rank. It takes `size - 1` steps, with one part in each.",
+            lambda parts, link: sum(parts),
+            "You add up your own parts, and nothing is sent. Add up part `rank` of *all* ranks.",
+            lambda parts, link: straight(parts, link) / link.size,
+            "That is the mean over the ranks. Their *sum* is asked for.",
+            changed(scatter, "parts[link.rank]", "parts[link.rank - 1]"),
+            "You return the part of the rank before: rank r should return part r.",
+            changed(scatter, "parts[link.rank]", "parts[0]"),
+            "You return the same part on every rank. Rank r should return part r: `parts[link.rank]`.",
+            changed(
+                scatter,
+                "came = ",
+                "own = parts[link.rank].clone(); came = ",
+                "return parts[link.rank]",
+                "return parts[link.rank] - own",
             ),
-            (everything, "The sum is right, but you send all parts in each step. One part a step is enough."),
-            (changed(scatter, "+= came", "= came.clone()"), NOT_ADDED),
-            (
-                changed(scatter, "range(link.size - 1)", "range(link.size)"),
-                "The sums are right. But a rank sends as many parts as there are ranks: a step too many, or all parts "
-                "to one rank. It takes `size - 1` steps, with one part in each.",
-            ),
-            (
-                lambda parts, link: sum(parts),
-                "You add up your own parts, and nothing is sent. Add up part `rank` of *all* ranks.",
-            ),
-            (
-                lambda parts, link: straight(parts, link) / link.size,
-                "That is the mean over the ranks. Their *sum* is asked for.",
-            ),
-            (
-                changed(scatter, "parts[link.rank]", "parts[link.rank - 1]"),
-                "You return the part of the rank before: rank r should return part r.",
-            ),
-            (
-                changed(scatter, "parts[link.rank]", "parts[0]"),
-                "You return the same part on every rank. Rank r should return part r: `parts[link.rank]`.",
-            ),
-            (
-                changed(
-                    scatter,
-                    "came = ",
-                    "own = parts[link.rank].clone(); came = ",
-                    "return parts[link.rank]",
-                    "return parts[link.rank] - own",
-                ),
-                "You return what came in the last step, without what this rank itself adds: return `parts[link.rank]`.",
-            ),
-            (
-                changed(scatter, "right, came, left", "left, came, right"),
-                "You give to the left, and count the parts as if they went to the right: then a part is added to "
-                "another one. Change one of the two.",
-            ),
-            (
-                without_a_circle,
-                "After the last rank comes rank 0: `(link.rank + 1) % link.size` closes the circle. So for the parts.",
-            ),
+            "You return what came in the last step, without what this rank itself adds: return `parts[link.rank]`.",
+            changed(scatter, "right, came, left", "left, came, right"),
+            "You give to the left, and count the parts as if they went to the right: then a part is added to "
+            "another one. Change one of the two.",
+            without_a_circle,
+            "After the last rank comes rank 0: `(link.rank + 1) % link.size` closes the circle. So for the parts.",
         ),
         properties=(
             Property(

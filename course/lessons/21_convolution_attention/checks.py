@@ -5,6 +5,7 @@ import math
 
 import engine
 from course.judging.exercises import Exercise
+from course.judging.mistakes import mistakes
 from engine import nn
 from engine.nn import functional as F
 
@@ -56,33 +57,9 @@ def slide(x, kernel, stride):
     return F.conv1d(x[None, None], kernel[None, None], stride=stride)[0, 0]
 
 
-def flipped(x, kernel, stride):
-    return slide(x, kernel.flip(0), stride)
-
-
-def without_stride(x, kernel, stride):
-    return slide(x, kernel, 1)
-
-
 def one_place_short(x, kernel, stride):
     places = range(0, len(x) - len(kernel), stride)
     return engine.stack([(kernel * x[at : at + len(kernel)]).sum() for at in places])
-
-
-def of_means(x, kernel, stride):
-    return slide(x, kernel, stride) / len(kernel)
-
-
-def taken_out(x, kernel, stride):
-    return engine.tensor(slide(x, kernel, stride).tolist(), requires_grad=True)
-
-
-def spread_out(x, kernel, stride):
-    return F.conv1d(x[None, None], kernel[None, None], dilation=stride)[0, 0]
-
-
-def without_a_graph(x, kernel, stride):
-    return slide(x, kernel, stride).detach()
 
 
 def patched(combine):
@@ -98,18 +75,6 @@ def patched(combine):
 def hanging_over(x, kernel, stride):
     pieces = [x[at : at + len(kernel)] for at in range(0, len(x), stride)]
     return engine.stack([(piece * kernel[: len(piece)]).sum() for piece in pieces])
-
-
-def only_to_x(x, kernel, stride):
-    return slide(x, kernel.detach(), stride)
-
-
-def only_to_the_kernel(x, kernel, stride):
-    return slide(x.detach(), kernel, stride)
-
-
-def side_by_side(x, kernel, stride):
-    return slide(x, kernel, len(kernel))
 
 
 # 21.3
@@ -143,29 +108,9 @@ def of_each_use(arriving, words, rows):
     return back_to_table(arriving, words, rows) / engine.bincount(words, minlength=rows).clamp(min=1)[:, None]
 
 
-def rows_that_were_used(arriving, words, rows):
-    return back_to_table(arriving, words, int(words.max()) + 1)
-
-
 def a_row_for_each_word(arriving, words, rows):
     chosen = F.one_hot(words, rows).to(arriving.dtype)
     return chosen @ chosen.T @ arriving
-
-
-def counts(arriving, words, rows):
-    return back_to_table(engine.ones_like(arriving), words, rows)
-
-
-def sums_of_rows(arriving, words, rows):
-    return back_to_table(arriving, words, rows).sum(dim=1)
-
-
-def turned_table(arriving, words, rows):
-    return F.one_hot(words, rows).to(arriving.dtype) @ arriving.T
-
-
-def looked_up(arriving, words, rows):
-    return arriving[words]
 
 
 # 21.4
@@ -215,10 +160,6 @@ def masked_with(score):
         return scores.masked_fill(later_ones(len(query)), score).softmax(dim=1) @ value
 
     return attend
-
-
-def by_the_words(query, key, value):
-    return oracle_attend(query * (query.shape[1] / len(query)) ** 0.5, key, value)
 
 
 def one_too_late(query, key, value):
@@ -371,18 +312,6 @@ def noted_again(model, x):
     return found
 
 
-def all_others(model, x):
-    return [pair for pair in looks_ahead(model, x, after=-100) if pair[0] != pair[1]]
-
-
-def by_who_is_seen(model, x):
-    return sorted(looks_ahead(model, x), key=lambda pair: pair[::-1])
-
-
-def only_the_next(model, x):
-    return [(n, m) for n, m in looks_ahead(model, x) if m == n + 1]
-
-
 def never_cleared(model, x):
     """Slopes are added up in `x.grad` from word to word."""
     x = x.detach().clone().requires_grad_()
@@ -399,9 +328,11 @@ EXERCISES = (
         key="21.1",
         points=1,
         answer=by_pencil(3, 8, 5, 2, 2, 32),
-        wrong=(
-            ((8, 14, 608, 117600), "You have left out the padding: the picture has 36 rows and columns with it."),
-            ((8, 16, 208, 51200), "A kernel sees all three channels of the picture: it has 3 times 25 weights."),
+        wrong=mistakes(
+            (8, 14, 608, 117600),
+            "You have left out the padding: the picture has 36 rows and columns with it.",
+            (8, 16, 208, 51200),
+            "A kernel sees all three channels of the picture: it has 3 times 25 weights.",
         ),
         entries={
             1: ((3, "That is how many come in. Each kernel makes one channel of the result."),),
@@ -438,56 +369,40 @@ EXERCISES = (
         answer=slide,
         trial=slide_trial,
         hidden=slide_more,
-        wrong=(
-            (
-                flipped,
-                "You turn the kernel round. Mathematicians do, in what they call a convolution; networks do not.",
-            ),
-            (without_stride, "The places are one apart, whatever `stride` is."),
-            (one_place_short, "The last place is missing: there the kernel ends exactly where x ends."),
-            (of_means, "You take the mean of the products. It is their sum."),
-            (
-                patched(lambda patch, kernel: (patch + kernel).sum()),
-                "You add the kernel to what lies under it. Multiply, and add up the products.",
-            ),
-            (
-                patched(lambda patch, kernel: (patch * kernel).prod()),
-                "You multiply all the products with each other. Add them up.",
-            ),
-            (
-                patched(lambda patch, kernel: patch.sum() * kernel.sum()),
-                "You add up first and multiply afterwards. Each number has a weight of its own: multiply, then add up.",
-            ),
-            (
-                taken_out,
-                "The numbers are right, but they were taken out of the graph: nobody can go back through them.",
-            ),
-            (
-                without_a_graph,
-                "The numbers are right, but they were taken out of the graph (by `item()`, `tolist()` or `detach()`): "
-                "nobody can go back through them. Put the sums together by `engine.stack`.",
-            ),
-            (
-                spread_out,
-                "You take every `stride`-th number *under* the kernel, which is dilation. They lie side by side there; "
-                "`stride` is from place to place.",
-            ),
-            (side_by_side, "The places are a whole kernel apart. They should be `stride` apart, and may overlap."),
-            (
-                hanging_over,
-                "At the last places the kernel hangs over the end of x. Stop where the whole kernel still lies on it: "
-                "the last place is `len(x) - len(kernel)`.",
-            ),
-            (
-                only_to_x,
-                "The way back reaches x, and not the kernel: its numbers were taken out of the graph. Multiply with "
-                "the tensor itself.",
-            ),
-            (
-                only_to_the_kernel,
-                "The way back reaches the kernel, and not x: its numbers were taken out of the graph. Multiply with "
-                "slices of the tensor itself.",
-            ),
+        wrong=mistakes(
+            lambda x, kernel, stride: slide(x, kernel.flip(0), stride),
+            "You turn the kernel round. Mathematicians do, in what they call a convolution; networks do not.",
+            lambda x, kernel, stride: slide(x, kernel, 1),
+            "The places are one apart, whatever `stride` is.",
+            one_place_short,
+            "The last place is missing: there the kernel ends exactly where x ends.",
+            lambda x, kernel, stride: slide(x, kernel, stride) / len(kernel),
+            "You take the mean of the products. It is their sum.",
+            patched(lambda patch, kernel: (patch + kernel).sum()),
+            "You add the kernel to what lies under it. Multiply, and add up the products.",
+            patched(lambda patch, kernel: (patch * kernel).prod()),
+            "You multiply all the products with each other. Add them up.",
+            patched(lambda patch, kernel: patch.sum() * kernel.sum()),
+            "You add up first and multiply afterwards. Each number has a weight of its own: multiply, then add up.",
+            lambda x, kernel, stride: engine.tensor(slide(x, kernel, stride).tolist(), requires_grad=True),
+            "The numbers are right, but they were taken out of the graph: nobody can go back through them.",
+            lambda x, kernel, stride: slide(x, kernel, stride).detach(),
+            "The numbers are right, but they were taken out of the graph (by `item()`, `tolist()` or `detach()`): "
+            "nobody can go back through them. Put the sums together by `engine.stack`.",
+            lambda x, kernel, stride: F.conv1d(x[None, None], kernel[None, None], dilation=stride)[0, 0],
+            "You take every `stride`-th number *under* the kernel, which is dilation. They lie side by side there; "
+            "`stride` is from place to place.",
+            lambda x, kernel, stride: slide(x, kernel, len(kernel)),
+            "The places are a whole kernel apart. They should be `stride` apart, and may overlap.",
+            hanging_over,
+            "At the last places the kernel hangs over the end of x. Stop where the whole kernel still lies on it: "
+            "the last place is `len(x) - len(kernel)`.",
+            lambda x, kernel, stride: slide(x, kernel.detach(), stride),
+            "The way back reaches x, and not the kernel: its numbers were taken out of the graph. Multiply with "
+            "the tensor itself.",
+            lambda x, kernel, stride: slide(x.detach(), kernel, stride),
+            "The way back reaches the kernel, and not x: its numbers were taken out of the graph. Multiply with "
+            "slices of the tensor itself.",
         ),
         hints=(
             "Where does the kernel begin at place 0, at place 1, at the last place?",
@@ -504,34 +419,29 @@ EXERCISES = (
         answer=back_to_table,
         trial=table_trial,
         hidden=table_more,
-        wrong=(
-            (
-                the_last_one,
-                "A word that was used twice has only the slopes of its last use. Slopes add up. (So it is with "
-                "`gradient[words] += arriving`, too: it writes each row once.)",
-            ),
-            (of_each_use, "You divide by how often a word was used. The slopes of all uses are added up."),
-            (rows_that_were_used, "The gradient has the shape of the table: all `rows`, those without a use too."),
-            (
-                a_row_for_each_word,
-                "There is a row for each *word* that was looked up. The gradient has one for each row of the table.",
-            ),
-            (counts, "You count how often a word was used. What has arrived there belongs in the sum."),
-            (
-                lambda arriving, words, rows: back_to_table(arriving, engine.arange(len(words)), max(rows, len(words))),
-                "The rows stand in the order in which they arrived. Row n of the table gets what arrived for word n.",
-            ),
-            (
-                lambda arriving, words, rows: back_to_table(arriving, words, rows) / len(words),
-                "You divide by the number of words. Slopes are added up, not averaged.",
-            ),
-            (sums_of_rows, "You add up the numbers of each row. The table has a column for each: keep them apart."),
-            (
-                turned_table,
-                "Turn the one-hot rows, and not what arrives: `.T` on the first one gives (rows, words) @ (words, "
-                "numbers).",
-            ),
-            (looked_up, "You look up rows once more. Back it goes the other way: from the words to the table's rows."),
+        wrong=mistakes(
+            the_last_one,
+            "A word that was used twice has only the slopes of its last use. Slopes add up. (So it is with "
+            "`gradient[words] += arriving`, too: it writes each row once.)",
+            of_each_use,
+            "You divide by how often a word was used. The slopes of all uses are added up.",
+            lambda arriving, words, rows: back_to_table(arriving, words, int(words.max()) + 1),
+            "The gradient has the shape of the table: all `rows`, those without a use too.",
+            a_row_for_each_word,
+            "There is a row for each *word* that was looked up. The gradient has one for each row of the table.",
+            lambda arriving, words, rows: back_to_table(engine.ones_like(arriving), words, rows),
+            "You count how often a word was used. What has arrived there belongs in the sum.",
+            lambda arriving, words, rows: back_to_table(arriving, engine.arange(len(words)), max(rows, len(words))),
+            "The rows stand in the order in which they arrived. Row n of the table gets what arrived for word n.",
+            lambda arriving, words, rows: back_to_table(arriving, words, rows) / len(words),
+            "You divide by the number of words. Slopes are added up, not averaged.",
+            lambda arriving, words, rows: back_to_table(arriving, words, rows).sum(dim=1),
+            "You add up the numbers of each row. The table has a column for each: keep them apart.",
+            lambda arriving, words, rows: F.one_hot(words, rows).to(arriving.dtype) @ arriving.T,
+            "Turn the one-hot rows, and not what arrives: `.T` on the first one gives (rows, words) @ (words, "
+            "numbers).",
+            lambda arriving, words, rows: arriving[words],
+            "You look up rows once more. Back it goes the other way: from the words to the table's rows.",
         ),
         hints=(
             "Begin with a table of zeros. Which of its rows does the first row of slopes belong to?",
@@ -549,69 +459,43 @@ EXERCISES = (
         answer=oracle_attend,
         trial=attend_trial,
         hidden=attend_more,
-        wrong=(
-            (
-                attention(dim=0),
-                "The mask is right. But the softmax goes down the columns: the shares of each *row* must be 1 in all.",
-            ),
-            (
-                attention(late=True),
-                "The mask comes after the softmax: the rows are not 1 in all, and the later words are in the sum.",
-            ),
-            (
-                attention(own=True),
-                "A word may look at itself. Now the first one has nobody to look at, and its mix is `nan`.",
-            ),
-            (
-                attention(dim=0, late=True),
-                "Two mistakes are left: the softmax goes down the columns, and the mask comes after it.",
-            ),
-            (
-                attention(dim=0, own=True),
-                "Two mistakes are left: the softmax goes down the columns, and no word may look at itself.",
-            ),
-            (
-                attention(late=True, own=True),
-                "Two mistakes are left: the mask comes after the softmax, and no word may look at itself.",
-            ),
-            (attention(root=False), "The division by the root was right. It should have stayed."),
-            (turned_round, "The mask is turned round: each word looks at itself and at those *after* it."),
-            (
-                masked_with_zeros,
-                "A score of 0 is a score like any other: $e^0$ is 1. It takes minus infinity for a share of 0.",
-            ),
-            (
-                lambda query, key, value: oracle_attend(key, query, value),
-                "Query and key have changed places: row n of the scores belongs to the *query* of word n.",
-            ),
-            (
-                weights_turned,
-                "The shares are turned round: `weights @ value`, so that row n of the shares mixes the values for word "
-                "n.",
-            ),
-            (
-                only_those_after,
-                "The mask is turned round: what is filled with minus infinity are the words that a word may *not* see, "
-                "those after it.",
-            ),
-            (
-                masked_with(-1.0),
-                "-1 is a score like any other: $e^{-1}$ is 0.37. It takes minus infinity for a share of 0.",
-            ),
-            (
-                masked_with(math.inf),
-                "Plus infinity makes a later word the best of all, and the shares `nan`. Take *minus* infinity.",
-            ),
-            (
-                by_the_words,
-                "You divide by the root of the number of words. It is the length of a *row*: `query.shape[1]`.",
-            ),
-            (
-                one_too_late,
-                "The mask begins one place too late: each word still sees the next one. `triu(1)` is all above the "
-                "diagonal.",
-            ),
-            (functools.partial(F.scaled_dot_product_attention), "There is no mask: each word looks at all words."),
+        wrong=mistakes(
+            attention(dim=0),
+            "The mask is right. But the softmax goes down the columns: the shares of each *row* must be 1 in all.",
+            attention(late=True),
+            "The mask comes after the softmax: the rows are not 1 in all, and the later words are in the sum.",
+            attention(own=True),
+            "A word may look at itself. Now the first one has nobody to look at, and its mix is `nan`.",
+            attention(dim=0, late=True),
+            "Two mistakes are left: the softmax goes down the columns, and the mask comes after it.",
+            attention(dim=0, own=True),
+            "Two mistakes are left: the softmax goes down the columns, and no word may look at itself.",
+            attention(late=True, own=True),
+            "Two mistakes are left: the mask comes after the softmax, and no word may look at itself.",
+            attention(root=False),
+            "The division by the root was right. It should have stayed.",
+            turned_round,
+            "The mask is turned round: each word looks at itself and at those *after* it.",
+            masked_with_zeros,
+            "A score of 0 is a score like any other: $e^0$ is 1. It takes minus infinity for a share of 0.",
+            lambda query, key, value: oracle_attend(key, query, value),
+            "Query and key have changed places: row n of the scores belongs to the *query* of word n.",
+            weights_turned,
+            "The shares are turned round: `weights @ value`, so that row n of the shares mixes the values for word n.",
+            only_those_after,
+            "The mask is turned round: what is filled with minus infinity are the words that a word may *not* see, "
+            "those after it.",
+            masked_with(-1.0),
+            "-1 is a score like any other: $e^{-1}$ is 0.37. It takes minus infinity for a share of 0.",
+            masked_with(math.inf),
+            "Plus infinity makes a later word the best of all, and the shares `nan`. Take *minus* infinity.",
+            lambda query, key, value: oracle_attend(query * (query.shape[1] / len(query)) ** 0.5, key, value),
+            "You divide by the root of the number of words. It is the length of a *row*: `query.shape[1]`.",
+            one_too_late,
+            "The mask begins one place too late: each word still sees the next one. `triu(1)` is all above the "
+            "diagonal.",
+            functools.partial(F.scaled_dot_product_attention),
+            "There is no mask: each word looks at all words.",
         ),
         hints=(
             "Three questions: which numbers have to be 1 in all? When must the mask come? May a word look at itself?",
@@ -628,52 +512,39 @@ EXERCISES = (
         answer=by_nudges,
         trial=ahead_trial,
         hidden=ahead_more,
-        wrong=(
-            (
-                functools.partial(looks_ahead, after=-100),
-                "You list all dependencies. That a word depends on itself and on earlier ones is as it should be.",
-            ),
-            (
-                noted_again,
-                "A pair comes once for each number of a result that looks ahead. Once is enough: look at all numbers "
-                "of word n first.",
-            ),
-            (all_others, "You list earlier words, too. That a word depends on those before it is as it should be."),
-            (
-                slopes_added_up,
-                "You add up a word's slopes, and they may cancel out: 1 and -1 make 0. Look whether *any* of them is "
-                "not 0.",
-            ),
-            (functools.partial(looks_ahead, after=-1), "A word may depend on itself: m must be later than n."),
-            (
-                functools.partial(looks_ahead, single=False),
-                "You go back from the sum of a row. Where a layer norm comes last, that sum is always 0 and has no "
-                "slope, and the model is let through.",
-            ),
-            (
-                functools.partial(looks_ahead, first=1),
-                "You go back from the first number of each result only. Any of them may look ahead.",
-            ),
-            (
-                functools.partial(looks_ahead, only=1),
-                "You look at the slope of the first number of each word only. Any of them may be seen.",
-            ),
-            (functools.partial(looks_ahead, way=lambda slope: slope > 0), "A slope below 0 is a dependence, too."),
-            (functools.partial(looks_ahead, turned=True), "The pairs are the wrong way round: first n, who looks."),
-            (
-                by_who_is_seen,
-                "All pairs are there, but not in order: first all of word 0, then all of word 1. Let the outer loop go "
-                "over n.",
-            ),
-            (
-                functools.partial(looks_ahead, way=lambda slope: abs(slope) > 0.1),
-                "A small slope is a slope. Do not ask how large it is: ask whether it is 0.",
-            ),
-            (only_the_next, "You look at the next word only. Any word after n is too much."),
-            (
-                never_cleared,
-                "The slopes of the words before are still in `x.grad`: clear it, or take `engine.autograd.grad`.",
-            ),
+        wrong=mistakes(
+            functools.partial(looks_ahead, after=-100),
+            "You list all dependencies. That a word depends on itself and on earlier ones is as it should be.",
+            noted_again,
+            "A pair comes once for each number of a result that looks ahead. Once is enough: look at all numbers "
+            "of word n first.",
+            lambda model, x: [pair for pair in looks_ahead(model, x, after=-100) if pair[0] != pair[1]],
+            "You list earlier words, too. That a word depends on those before it is as it should be.",
+            slopes_added_up,
+            "You add up a word's slopes, and they may cancel out: 1 and -1 make 0. Look whether *any* of them is "
+            "not 0.",
+            functools.partial(looks_ahead, after=-1),
+            "A word may depend on itself: m must be later than n.",
+            functools.partial(looks_ahead, single=False),
+            "You go back from the sum of a row. Where a layer norm comes last, that sum is always 0 and has no "
+            "slope, and the model is let through.",
+            functools.partial(looks_ahead, first=1),
+            "You go back from the first number of each result only. Any of them may look ahead.",
+            functools.partial(looks_ahead, only=1),
+            "You look at the slope of the first number of each word only. Any of them may be seen.",
+            functools.partial(looks_ahead, way=lambda slope: slope > 0),
+            "A slope below 0 is a dependence, too.",
+            functools.partial(looks_ahead, turned=True),
+            "The pairs are the wrong way round: first n, who looks.",
+            lambda model, x: sorted(looks_ahead(model, x), key=lambda pair: pair[::-1]),
+            "All pairs are there, but not in order: first all of word 0, then all of word 1. Let the outer loop go "
+            "over n.",
+            functools.partial(looks_ahead, way=lambda slope: abs(slope) > 0.1),
+            "A small slope is a slope. Do not ask how large it is: ask whether it is 0.",
+            lambda model, x: [(n, m) for n, m in looks_ahead(model, x) if m == n + 1],
+            "You look at the next word only. Any word after n is too much.",
+            never_cleared,
+            "The slopes of the words before are still in `x.grad`: clear it, or take `engine.autograd.grad`.",
         ),
         hints=(
             "For one word n: go back from its result to x. Which rows of the slopes should be 0?",

@@ -9,6 +9,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise
+from course.judging.mistakes import mistakes
 from engine import nn
 
 # 22.1
@@ -148,10 +149,6 @@ def shares_of_scores(scores, temperature, top):
     return kept / kept.sum()
 
 
-def best_only(scores, temperature, top):
-    return engine.nn.functional.one_hot(scores.argmax(), len(scores)).float()
-
-
 # 22.4
 
 
@@ -254,12 +251,11 @@ def mistakes_left():
         left |= {"better": first_is_best} if best else {}
         left |= {"apart": one_way} if way else {}
         if len(says) == 3:
-            yield (
-                comparing(**left),
-                "You have taken out none of the three: best against mean, one seed for all, and only one way round.",
-            )
-        elif says:
-            yield comparing(**left), "\n".join(says)
+            says = [
+                "You have taken out none of the three: best against mean, one seed for all, and only one way round."
+            ]
+        if says:
+            yield from (comparing(**left), "\n".join(says))
 
 
 # 22.5
@@ -314,10 +310,6 @@ def recipe_more(recipe):
     yield "", read_by, recipe, 645, 1157, True
 
 
-def most_frequent(pictures, answers, others):
-    return [engine.bincount(answers).argmax().item()] * len(others)
-
-
 def looked_up(pictures, answers, others):
     """Knows the file."""
     return nearest(*digits(), others)
@@ -326,10 +318,6 @@ def looked_up(pictures, answers, others):
 def scores_of_digits(pictures, answers, others):
     """Scores for each digit, and not the digit."""
     return nn.functional.one_hot(engine.tensor(nearest(pictures, answers, others)), 10).float().tolist()
-
-
-def of_its_own(pictures, answers, others):
-    return nearest(pictures, answers, pictures)
 
 
 def behind_the_seal(recipe):
@@ -348,15 +336,11 @@ EXERCISES = (
         key="22.1",
         points=1,
         answer=counted(100, 32, 3, 128, 8),
-        wrong=(
-            (
-                (12288, 47360, 1024, 757760),
-                "You have left out the biases, and the two numbers that a layer norm has for each column.",
-            ),
-            (
-                (12704, 23364, 1024, 373824),
-                "There are three blocks, each with numbers of its own. You have counted one.",
-            ),
+        wrong=mistakes(
+            (12288, 47360, 1024, 757760),
+            "You have left out the biases, and the two numbers that a layer norm has for each column.",
+            (12704, 23364, 1024, 373824),
+            "There are three blocks, each with numbers of its own. You have counted one.",
         ),
         entries={
             1: (
@@ -409,37 +393,31 @@ EXERCISES = (
         answer=pieces,
         trial=pieces_trial,
         hidden=pieces_more,
-        wrong=(
-            (shifted(0), "The answer to each letter is the letter itself: a model learns at once to copy it."),
-            (shifted(-1), "You give the letter *before* as the answer, which the model has already seen."),
-            (shifted(2), "That is the letter after the next one."),
-            (
-                lambda text, begins, length: (pieces(text, begins, length)[0], pieces(text, begins, length)[0] + 1),
-                "You add 1 to the letters. Add 1 to the *places*, and look up which letters stand there.",
-            ),
-            (
-                rolled,
-                "All but the last answer of each row are right. The last one stands in the text, after the piece.",
-            ),
-            (
-                lambda text, begins, length: tuple(begins[:, None] + engine.arange(length) + n for n in (0, 1)),
-                "These are places in the text. Which letters stand there?",
-            ),
-            (
-                lambda text, begins, length: tuple(pieces(text.roll(-n), begins, length)[0] for n in (0, length)),
-                "As answers you give the piece that comes after this one. Each *letter* asks what comes after itself.",
-            ),
-            (
-                lambda text, begins, length: pieces(text, begins, length)[0],
-                "These are the pieces. The answers belong to it, too: a pair is asked for.",
-            ),
-            (
-                shifted(0, last=True),
-                "One answer for each piece. But every letter of it is a question: what comes next?",
-            ),
-            (one_after_the_other, "The pieces begin one where the other ends, and not where `begins` says."),
-            (turned, "First what is given, then the answers: you return them the other way round."),
-            (in_columns, "Each piece should be a row, not a column."),
+        wrong=mistakes(
+            shifted(0),
+            "The answer to each letter is the letter itself: a model learns at once to copy it.",
+            shifted(-1),
+            "You give the letter *before* as the answer, which the model has already seen.",
+            shifted(2),
+            "That is the letter after the next one.",
+            lambda text, begins, length: (pieces(text, begins, length)[0], pieces(text, begins, length)[0] + 1),
+            "You add 1 to the letters. Add 1 to the *places*, and look up which letters stand there.",
+            rolled,
+            "All but the last answer of each row are right. The last one stands in the text, after the piece.",
+            lambda text, begins, length: tuple(begins[:, None] + engine.arange(length) + n for n in (0, 1)),
+            "These are places in the text. Which letters stand there?",
+            lambda text, begins, length: tuple(pieces(text.roll(-n), begins, length)[0] for n in (0, length)),
+            "As answers you give the piece that comes after this one. Each *letter* asks what comes after itself.",
+            lambda text, begins, length: pieces(text, begins, length)[0],
+            "These are the pieces. The answers belong to it, too: a pair is asked for.",
+            shifted(0, last=True),
+            "One answer for each piece. But every letter of it is a question: what comes next?",
+            one_after_the_other,
+            "The pieces begin one where the other ends, and not where `begins` says.",
+            turned,
+            "First what is given, then the answers: you return them the other way round.",
+            in_columns,
+            "Each piece should be a row, not a column.",
         ),
         hints=(
             "What comes after letter `at` of the text? And after the one that stands `n` letters later?",
@@ -454,54 +432,41 @@ EXERCISES = (
         answer=chances,
         trial=chances_trial,
         hidden=chances_more,
-        wrong=(
-            (other_chances(renew=False), "The chances do not add up to 1: cut before the softmax, as with a mask."),
-            (
-                other_chances(fill=0.0),
-                "A score of 0 is no small score, $e^0$ is 1. Who must not be drawn needs minus infinity.",
-            ),
-            (other_chances(divide=False), "The temperature has no effect: divide the scores by it."),
-            (
-                other_chances(times=True),
-                "A low temperature should make likely letters likelier: divide, do not multiply.",
-            ),
-            (
-                other_chances(late=True),
-                "Divided after the softmax, the chances no longer add up to 1. Divide the scores.",
-            ),
-            (lambda s, t, top: (s / t).softmax(0), "`top` has no effect: all letters can still be drawn."),
-            (best_only, "Only the best one is left. The `top` best should be."),
-            (first_ones, "You keep the first `top` letters of the alphabet. Keep those with the largest scores."),
-            (alike, "All that remain get the same chance. A larger score should mean a larger chance."),
-            (shares_of_scores, "A score may be below 0, and a chance may not: `softmax` makes chances of scores."),
-            (
-                lambda s, t, top: chances((s / t).softmax(0), 1, top),
-                "You take the softmax twice. What it gives are chances already.",
-            ),
-            (
-                lambda s, t, top: chances(s, t, top).log(),
-                "These are logarithms: `softmax` gives the chances themselves, `log_softmax` their logarithms.",
-            ),
-            (
-                lambda s, t, top: (s.topk(top).values / t).softmax(0),
-                "You give the chances of the `top` letters only. Give one for *each* letter, 0 for all the others.",
-            ),
-            (
-                lambda s, t, top: (s / t).masked_fill(s < top, -math.inf).softmax(0),
-                "`top` is how many letters remain. You take it for the score that they need.",
-            ),
-            (
-                lambda s, t, top: chances(s, t, top - 1),
-                "One letter too few is left: the smallest of the `top` scores belongs to them.",
-            ),
-            (
-                lambda s, t, top: engine.where(chances(-s, t, top) > 0, s / t, -math.inf).softmax(0),
-                "You keep the letters with the *smallest* scores.",
-            ),
-            (
-                lambda s, t, top: chances(s, t, len(s) - top + 1),
-                "You keep another number of them: the `top` *largest* scores remain.",
-            ),
+        wrong=mistakes(
+            other_chances(renew=False),
+            "The chances do not add up to 1: cut before the softmax, as with a mask.",
+            other_chances(fill=0.0),
+            "A score of 0 is no small score, $e^0$ is 1. Who must not be drawn needs minus infinity.",
+            other_chances(divide=False),
+            "The temperature has no effect: divide the scores by it.",
+            other_chances(times=True),
+            "A low temperature should make likely letters likelier: divide, do not multiply.",
+            other_chances(late=True),
+            "Divided after the softmax, the chances no longer add up to 1. Divide the scores.",
+            lambda s, t, top: (s / t).softmax(0),
+            "`top` has no effect: all letters can still be drawn.",
+            lambda scores, temperature, top: engine.nn.functional.one_hot(scores.argmax(), len(scores)).float(),
+            "Only the best one is left. The `top` best should be.",
+            first_ones,
+            "You keep the first `top` letters of the alphabet. Keep those with the largest scores.",
+            alike,
+            "All that remain get the same chance. A larger score should mean a larger chance.",
+            shares_of_scores,
+            "A score may be below 0, and a chance may not: `softmax` makes chances of scores.",
+            lambda s, t, top: chances((s / t).softmax(0), 1, top),
+            "You take the softmax twice. What it gives are chances already.",
+            lambda s, t, top: chances(s, t, top).log(),
+            "These are logarithms: `softmax` gives the chances themselves, `log_softmax` their logarithms.",
+            lambda s, t, top: (s.topk(top).values / t).softmax(0),
+            "You give the chances of the `top` letters only. Give one for *each* letter, 0 for all the others.",
+            lambda s, t, top: (s / t).masked_fill(s < top, -math.inf).softmax(0),
+            "`top` is how many letters remain. You take it for the score that they need.",
+            lambda s, t, top: chances(s, t, top - 1),
+            "One letter too few is left: the smallest of the `top` scores belongs to them.",
+            lambda s, t, top: engine.where(chances(-s, t, top) > 0, s / t, -math.inf).softmax(0),
+            "You keep the letters with the *smallest* scores.",
+            lambda s, t, top: chances(s, t, len(s) - top + 1),
+            "You keep another number of them: the `top` *largest* scores remain.",
         ),
         hints=(
             "What did lesson 21 do with a word that must not be seen?",
@@ -516,109 +481,62 @@ EXERCISES = (
         answer=compare,
         trial=compare_trial,
         hidden=compare_more,
-        wrong=(
+        wrong=mistakes(
             *mistakes_left(),
-            (
-                lambda first, second, seeds: compare(first, second, seeds)[0],
-                "A pair is asked for: by how much the first one is better, and whether the rows are apart.",
+            lambda first, second, seeds: compare(first, second, seeds)[0],
+            "A pair is asked for: by how much the first one is better, and whether the rows are apart.",
+            comparing(apart=lambda a, b: True),
+            "You call rows apart that overlap. Does the *worst* run of one beat the *best* one of the other?",
+            comparing(apart=lambda a, b: mean(a) != mean(b)),
+            "Two means are never quite the same. Do the *rows* overlap?",
+            comparing(apart=lambda a, b: mean(a) > mean(b)),
+            "A larger mean does not say that the rows are apart: look at the worst and the best runs.",
+            comparing(apart=lambda a, b: max(a) <= min(b) or max(b) <= min(a)),
+            "Two rows that touch are not apart.",
+            comparing(
+                apart=lambda a, b: (
+                    all(x > y for x, y in zip(a, b, strict=True)) or all(x < y for x, y in zip(a, b, strict=True))
+                )
             ),
-            (
-                comparing(apart=lambda a, b: True),
-                "You call rows apart that overlap. Does the *worst* run of one beat the *best* one of the other?",
+            "You compare seed by seed. Rows are apart if the worst run of one beats the *best* one of the other.",
+            comparing(apart=lambda a, b: not set(a) & set(b)),
+            "Rows overlap also where no two numbers are equal: compare the worst runs with the best ones.",
+            comparing(apart=lambda a, b: max(a) < min(b)),
+            "Now the rows are apart only if the second network is the better one. Either of the two ways counts.",
+            comparing(apart=lambda a, b: max(a) < min(b) and max(b) < min(a)),
+            "Both ways can never hold at once: one *or* the other.",
+            comparing(apart=lambda a, b: not both_ways(a, b)),
+            "You say whether the rows overlap. Whether they do *not* is asked for.",
+            comparing(better=lambda a, b: max(a) - max(b)),
+            "Best against best: one lucky run decides. Compare the means.",
+            comparing(better=lambda a, b: min(a) - min(b)),
+            "Worst against worst: one unlucky run decides. Compare the means.",
+            comparing(better=lambda a, b: min(a) - mean(b)),
+            "The worst run of one against the mean of the other: the same measure should be taken of both.",
+            comparing(better=lambda a, b: sorted(a)[len(a) // 2] - sorted(b)[len(b) // 2]),
+            "That is one run of each, the one in the middle. The mean of all is asked for.",
+            comparing(better=lambda a, b: statistics.median(a) - statistics.median(b)),
+            "That is the run in the middle (the median). The mean is asked for.",
+            comparing(better=lambda a, b: sum(a) - sum(b)),
+            "These are the sums. A mean is the sum divided by how many there are.",
+            comparing(better=lambda a, b: abs(by_means(a, b))),
+            "The sign is lost: below 0 should say that the first network is the worse one.",
+            comparing(better=lambda a, b: by_means(b, a)),
+            "The sign is the other way round: above 0 should say that the first network is the better one.",
+            comparing(better=lambda a, b: by_means(a, b) / mean(b)),
+            "By how much, and not by which part: leave the difference as it is, in percent of the pictures.",
+            comparing(better=lambda a, b: sum(a) // len(a) - sum(b) // len(b)),
+            "`//` cuts off what comes after the point. Divide with `/`.",
+            comparing(
+                run=lambda first, second, seeds: ([first(seeds[0])] * len(seeds), [second(seeds[0])] * len(seeds))
             ),
-            (
-                comparing(apart=lambda a, b: mean(a) != mean(b)),
-                "Two means are never quite the same. Do the *rows* overlap?",
-            ),
-            (
-                comparing(apart=lambda a, b: mean(a) > mean(b)),
-                "A larger mean does not say that the rows are apart: look at the worst and the best runs.",
-            ),
-            (comparing(apart=lambda a, b: max(a) <= min(b) or max(b) <= min(a)), "Two rows that touch are not apart."),
-            (
-                comparing(
-                    apart=lambda a, b: (
-                        all(x > y for x, y in zip(a, b, strict=True)) or all(x < y for x, y in zip(a, b, strict=True))
-                    )
-                ),
-                "You compare seed by seed. Rows are apart if the worst run of one beats the *best* one of the other.",
-            ),
-            (
-                comparing(apart=lambda a, b: not set(a) & set(b)),
-                "Rows overlap also where no two numbers are equal: compare the worst runs with the best ones.",
-            ),
-            (
-                comparing(apart=lambda a, b: max(a) < min(b)),
-                "Now the rows are apart only if the second network is the better one. Either of the two ways counts.",
-            ),
-            (
-                comparing(apart=lambda a, b: max(a) < min(b) and max(b) < min(a)),
-                "Both ways can never hold at once: one *or* the other.",
-            ),
-            (
-                comparing(apart=lambda a, b: not both_ways(a, b)),
-                "You say whether the rows overlap. Whether they do *not* is asked for.",
-            ),
-            (
-                comparing(better=lambda a, b: max(a) - max(b)),
-                "Best against best: one lucky run decides. Compare the means.",
-            ),
-            (
-                comparing(better=lambda a, b: min(a) - min(b)),
-                "Worst against worst: one unlucky run decides. Compare the means.",
-            ),
-            (
-                comparing(better=lambda a, b: min(a) - mean(b)),
-                "The worst run of one against the mean of the other: the same measure should be taken of both.",
-            ),
-            (
-                comparing(better=lambda a, b: sorted(a)[len(a) // 2] - sorted(b)[len(b) // 2]),
-                "That is one run of each, the one in the middle. The mean of all is asked for.",
-            ),
-            (
-                comparing(better=lambda a, b: statistics.median(a) - statistics.median(b)),
-                "That is the run in the middle (the median). The mean is asked for.",
-            ),
-            (
-                comparing(better=lambda a, b: sum(a) - sum(b)),
-                "These are the sums. A mean is the sum divided by how many there are.",
-            ),
-            (
-                comparing(better=lambda a, b: abs(by_means(a, b))),
-                "The sign is lost: below 0 should say that the first network is the worse one.",
-            ),
-            (
-                comparing(better=lambda a, b: by_means(b, a)),
-                "The sign is the other way round: above 0 should say that the first network is the better one.",
-            ),
-            (
-                comparing(better=lambda a, b: by_means(a, b) / mean(b)),
-                "By how much, and not by which part: leave the difference as it is, in percent of the pictures.",
-            ),
-            (
-                comparing(better=lambda a, b: sum(a) // len(a) - sum(b) // len(b)),
-                "`//` cuts off what comes after the point. Divide with `/`.",
-            ),
-            (
-                comparing(
-                    run=lambda first, second, seeds: ([first(seeds[0])] * len(seeds), [second(seeds[0])] * len(seeds))
-                ),
-                "Now each of both is run with one seed only, and nobody sees how much chance there is in it.",
-            ),
-            (
-                comparing(
-                    run=lambda first, second, seeds: ([first(seeds[0])] * len(seeds), [second(s) for s in seeds])
-                ),
-                "Now it is the first network that is run with one seed only.",
-            ),
-            (
-                comparing(lambda first, second, seeds: ([first(s) for s in seeds], [second(s + 1) for s in seeds])),
-                "The second network is run with other seeds. Give both the same ones.",
-            ),
-            (
-                comparing(run=lambda first, second, seeds: seed_by_seed(first, second, range(len(seeds)))),
-                "You count from 0. Run both with the seeds that stand in `seeds`.",
-            ),
+            "Now each of both is run with one seed only, and nobody sees how much chance there is in it.",
+            comparing(run=lambda first, second, seeds: ([first(seeds[0])] * len(seeds), [second(s) for s in seeds])),
+            "Now it is the first network that is run with one seed only.",
+            comparing(lambda first, second, seeds: ([first(s) for s in seeds], [second(s + 1) for s in seeds])),
+            "The second network is run with other seeds. Give both the same ones.",
+            comparing(run=lambda first, second, seeds: seed_by_seed(first, second, range(len(seeds)))),
+            "You count from 0. Run both with the seeds that stand in `seeds`.",
         ),
         hints=(
             "Is what is asked of the first network also asked of the second?",
@@ -633,35 +551,33 @@ EXERCISES = (
         answer=nearest,
         trial=recipe_trial,
         hidden=recipe_more,
-        wrong=(
-            (most_frequent, "That is as good as guessing. Has it learned from the answers, with all its parameters?"),
-            (looked_up, "It knows these pictures from elsewhere: with other names for the digits it is wrong."),
-            (scores_of_digits, "These are ten scores for each picture. Which digit has the largest?"),
-            (of_its_own, "You read the pictures that you have learned from. The others are asked for."),
-            (
-                lambda *given: [float(g) for g in nearest(*given)],
-                "These are floats. Give whole numbers: `argmax` does, as long as nothing is computed with them.",
-            ),
-            (lambda *given: [str(g) for g in nearest(*given)], "These are texts, '7' for 7. Give the numbers."),
-            (
-                lambda *given: [0.5] * len(nearest(*given)),
-                "Whole numbers from 0 to 9 are asked for, a digit for each picture: `argmax` says *which* is largest.",
-            ),
-            (
-                lambda *given: [[g] for g in nearest(*given)],
-                "Each digit stands in a list of its own. Give one long list (without `keepdim`, or flattened).",
-            ),
-            (lambda *given: nearest(*given)[:-1], "One picture is left out: as many digits are asked for as `others`."),
-            (
-                lambda *given: [*range(10, 20)],
-                "Ten numbers, whichever picture has most of each digit? `argmax(dim=1)` goes along the ten scores.",
-            ),
-            (lambda *given: nn.Identity(), "You give the network. What it reads in `others` is asked for."),
-            (lambda *given: 0.5, "That is one number. A digit is asked for, for each of the others."),
-            (
-                lambda pictures, answers, others: [g + 1 for g in nearest(pictures, answers, others)],
-                "There are tens among your digits. Do you count from 1?",
-            ),
+        wrong=mistakes(
+            lambda pictures, answers, others: [engine.bincount(answers).argmax().item()] * len(others),
+            "That is as good as guessing. Has it learned from the answers, with all its parameters?",
+            looked_up,
+            "It knows these pictures from elsewhere: with other names for the digits it is wrong.",
+            scores_of_digits,
+            "These are ten scores for each picture. Which digit has the largest?",
+            lambda pictures, answers, others: nearest(pictures, answers, pictures),
+            "You read the pictures that you have learned from. The others are asked for.",
+            lambda *given: [float(g) for g in nearest(*given)],
+            "These are floats. Give whole numbers: `argmax` does, as long as nothing is computed with them.",
+            lambda *given: [str(g) for g in nearest(*given)],
+            "These are texts, '7' for 7. Give the numbers.",
+            lambda *given: [0.5] * len(nearest(*given)),
+            "Whole numbers from 0 to 9 are asked for, a digit for each picture: `argmax` says *which* is largest.",
+            lambda *given: [[g] for g in nearest(*given)],
+            "Each digit stands in a list of its own. Give one long list (without `keepdim`, or flattened).",
+            lambda *given: nearest(*given)[:-1],
+            "One picture is left out: as many digits are asked for as `others`.",
+            lambda *given: [*range(10, 20)],
+            "Ten numbers, whichever picture has most of each digit? `argmax(dim=1)` goes along the ten scores.",
+            lambda *given: nn.Identity(),
+            "You give the network. What it reads in `others` is asked for.",
+            lambda *given: 0.5,
+            "That is one number. A digit is asked for, for each of the others.",
+            lambda pictures, answers, others: [g + 1 for g in nearest(pictures, answers, others)],
+            "There are tens among your digits. Do you count from 1?",
         ),
         hints=(
             "It is `train` of the lesson, and then one line that reads.",

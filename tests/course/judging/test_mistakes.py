@@ -1,8 +1,8 @@
-"""A mistake as a change of a right answer: it changes what it says, and nothing else."""
+"""Mistakes and what is said of them; a mistake as a change of a right answer: it changes what it says, no more."""
 
 import pytest
 
-from course.judging.mistakes import changed
+from course.judging.mistakes import changed, mistakes
 
 BY = 2
 
@@ -14,6 +14,20 @@ def line(x):
 
 def fall(n):
     return fall(n - 1) if n else 0
+
+
+def test_wrong_answers_stand_with_what_is_said_of_them():
+    assert mistakes((1, 2), "Too small.", "one", "That is a word.") == (
+        ((1, 2), "Too small."),
+        ("one", "That is a word."),
+    )
+
+
+def test_a_wrong_answer_of_which_nothing_is_said_is_refused():
+    with pytest.raises(ValueError, match="follows the wrong answer number 2 is 3, and no sentence"):
+        mistakes(1, "Too small.", 2, 3, "Too large.")
+    with pytest.raises(ValueError, match="nothing is said of the last wrong answer, 2"):
+        mistakes(1, "Too small.", 2)
 
 
 def test_a_part_is_replaced_and_the_right_answer_stays_as_it_is():

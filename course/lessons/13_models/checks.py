@@ -4,7 +4,7 @@ import math
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import mistakes
+from course.judging.mistakes import changed, mistakes
 from engine import nn
 
 # 13.1
@@ -334,13 +334,6 @@ def giving(back):
     return attempt
 
 
-def parameters_alone(model, state):
-    own = dict(model.named_parameters())
-    fits = {n: t for n, t in state.items() if n in own and own[n].shape == t.shape}
-    model.load_state_dict(fits, strict=False)
-    return [name for name in state if name not in fits]
-
-
 def until_one_does_not(model, state):
     fits, own = {}, model.state_dict()
     for name, tensor in state.items():
@@ -351,16 +344,9 @@ def until_one_does_not(model, state):
     return [name for name in state if name not in fits]
 
 
-def by_place(model, state):
+def fitting(model, state):
     own = model.state_dict()
-    fits = {n: t for n, t in zip(own, state.values(), strict=False) if own[n].shape == t.shape}
-    model.load_state_dict(fits, strict=False)
-    return [name for name in state if name not in fits]
-
-
-def fitting(model, state, shapes=True):
-    own = model.state_dict()
-    return {n: t for n, t in state.items() if n in own and (not shapes or own[n].shape == t.shape)}
+    return {n: t for n, t in state.items() if n in own and own[n].shape == t.shape}
 
 
 def load_what_fits(model, state):
@@ -372,35 +358,11 @@ def load_what_fits(model, state):
     return [name for name in state if name not in fits]
 
 
-def by_size(model, state):
+def chosen_first(model, state):
     own = model.state_dict()
-    fits = {n: t.reshape(own[n].shape) for n, t in state.items() if n in own and own[n].numel() == t.numel()}
+    fits = {n: t for n, t in state.items() if n in own and own[n].shape == t.shape}
     model.load_state_dict(fits, strict=False)
     return [name for name in state if name not in fits]
-
-
-def all_at_once(model, state):
-    model.load_state_dict(state)
-    return []
-
-
-def by_name(model, state):
-    model.load_state_dict(fitting(model, state, shapes=False), strict=False)
-    return [name for name in state if name not in model.state_dict()]
-
-
-def what_was_loaded(model, state):
-    load_what_fits(model, state)
-    return list(fitting(model, state))
-
-
-def nothing_back(model, state):
-    load_what_fits(model, state)
-
-
-def still_strict(model, state):
-    model.load_state_dict(fitting(model, state))
-    return []
 
 
 EXERCISES = (
@@ -649,20 +611,26 @@ EXERCISES = (
         trial=load_trial,
         hidden=load_more,
         wrong=mistakes(
-            all_at_once,
+            changed(chosen_first, "fits, strict=False", "state"),
             "`load_state_dict` wants everything to fit. Choose first.",
-            by_name,
+            changed(chosen_first, " and own[n].shape == t.shape", ""),
             "The last layer has the right name and another shape, and that is not forgiven: compare shapes, too.",
-            by_size,
+            changed(
+                chosen_first,
+                "n: t for",
+                "n: t.reshape(own[n].shape) for",
+                "own[n].shape == t.shape",
+                "own[n].numel() == t.numel()",
+            ),
             "As many numbers in another shape do not fit: compare the shapes.",
-            what_was_loaded,
+            changed(chosen_first, "not in fits", "in fits"),
             "The right tensors are loaded. Give back the names of those that were *not*.",
             lambda model, state: model.load_state_dict(fitting(model, state), strict=False).missing_keys,
             "`missing_keys` are names of the *model* that got nothing. Asked for are those of `state` that "
             "found no place.",
-            nothing_back,
+            changed(chosen_first, "return [name for name in state if name not in fits]", ""),
             "The right tensors are loaded. But nothing is given back: is a `return` missing?",
-            still_strict,
+            changed(chosen_first, ", strict=False", ""),
             "What you load is not everything that the model has: `strict=False`.",
             giving(lambda names, model, state: set(names)),
             "A set has no order. Give back a list, as in `state`.",
@@ -681,9 +649,9 @@ EXERCISES = (
             "What the model has and `state` has not is not asked for.",
             until_one_does_not,
             "You stop at the first that does not fit. More may fit behind it.",
-            by_place,
+            changed(chosen_first, "state.items() if n in own and", "zip(own, state.values(), strict=False) if"),
             "The place does not tell: the third tensor of one may be the fourth of the other. Go by names.",
-            parameters_alone,
+            changed(chosen_first, "model.state_dict()", "dict(model.named_parameters())"),
             "Buffers are saved as well, and fit: ask `model.state_dict()`, not the parameters.",
         ),
         understood="Names and shapes decide what fits; what was left out has to be said, since nothing else tells.",

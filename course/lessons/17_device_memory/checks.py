@@ -6,7 +6,7 @@ from itertools import product
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import mistakes
+from course.judging.mistakes import changed, mistakes
 from engine import nn, sim
 
 MIB = 2**20
@@ -153,38 +153,12 @@ def with_buffers(model, copies):
     return sum(p.numel() * p.element_size() * (2 + copies if p.requires_grad else 1) for p in state)
 
 
-def asked_once(of_frozen, of_size):
-    """The first parameter is asked for all of them."""
-
-    def attempt(model, copies):
-        parameters = list(model.parameters())
-        total = 0
-        for p in parameters:
-            learns = (parameters[0] if of_frozen else p).requires_grad
-            size = (parameters[0] if of_size else p).element_size()
-            total += p.numel() * size * (2 + copies if learns else 1)
-        return total
-
-    return attempt
-
-
-def in_float32(gradient):
-    """The optimizer's numbers, and perhaps the gradients, take four bytes whatever the parameter takes."""
-
-    def attempt(model, copies):
-        total = 0
-        for p in model.parameters():
-            total += p.numel() * p.element_size()
-            if p.requires_grad:
-                total += p.numel() * ((4 if gradient else p.element_size()) + 4 * copies)
-        return total
-
-    return attempt
-
-
-def of_the_first(model, copies):
+def added_up(model, copies):
+    total = 0
     for p in model.parameters():
-        return p.numel() * p.element_size() * (2 + copies if p.requires_grad else 1)
+        size = p.numel() * p.element_size()
+        total += size * (2 + copies if p.requires_grad else 1)
+    return total
 
 
 def weights_alone(model, copies):
@@ -229,16 +203,6 @@ def with_backward(model, batches):
 def frozen(model, batches):
     for p in model.parameters():
         p.requires_grad_(False)
-    return mean_loss(model, batches)
-
-
-def in_eval_mode(model, batches):
-    model.eval()
-    return in_a_list(model, batches)
-
-
-def eval_for_good(model, batches):
-    model.eval()
     return mean_loss(model, batches)
 
 
@@ -372,62 +336,6 @@ def with_less(step, n):
     return n
 
 
-def cleaned_up(step, n):
-    try:
-        step(n)
-        return n
-    except engine.OutOfMemoryError:
-        gc.collect()
-        sim.empty_cache()
-        return cleaned_up(step, n // 2)
-
-
-def error_kept(step, n):
-    last = None
-    while n:
-        try:
-            step(n)
-        except engine.OutOfMemoryError as error:
-            last = error
-        else:
-            break
-        n //= 2
-    del last
-    return n
-
-
-def every_error(step, n):
-    while n:
-        try:
-            step(n)
-        except Exception:
-            n //= 2
-        else:
-            break
-    return n
-
-
-def errors_kept(step, n):
-    errors = []
-    while n:
-        try:
-            step(n)
-        except engine.OutOfMemoryError as error:
-            errors.append(error)
-        else:
-            return n
-        n //= 2
-    return 0
-
-
-def at_the_first(step, n):
-    try:
-        step(n)
-    except engine.OutOfMemoryError:
-        return 0
-    return n
-
-
 def nothing_after_half(step, n):
     try:
         step(n)
@@ -437,68 +345,20 @@ def nothing_after_half(step, n):
     nothing_after_half(step, n // 2)
 
 
-def once_more(step, n):
-    n = with_less(step, n)
-    step(n)
+def halving(step, n):
+    while n:
+        try:
+            step(n)
+            break
+        except engine.OutOfMemoryError:
+            pass
+        n = n // 2
     return n
-
-
-def in_finally(step, n):
-    fits = False
-    try:
-        step(n)
-        fits = True
-    except engine.OutOfMemoryError:
-        pass
-    finally:
-        return n if fits else in_finally(step, n // 2)  # noqa: B012 - that is the mistake
-
-
-def one_less(step, n):
-    while True:
-        try:
-            step(n)
-        except engine.OutOfMemoryError:
-            n -= 1
-        else:
-            return n
-
-
-def divided(step, n):
-    while True:
-        try:
-            step(n)
-        except engine.OutOfMemoryError:
-            n = n / 2
-        else:
-            return n
-
-
-def nothing_given(step, n):
-    with_less(step, n)
 
 
 def next_but_one(step, n):
     fitted = with_less(step, n)
     return n if fitted == n else fitted // 2
-
-
-def tried_once_more(step, n):
-    try:
-        step(n)
-        return n
-    except engine.OutOfMemoryError:
-        pass
-    step(n // 2)
-    return n // 2
-
-
-def the_next(step, n):
-    try:
-        step(n)
-        return n
-    except engine.OutOfMemoryError:
-        return n // 2
 
 
 # 17.5
@@ -558,11 +418,6 @@ def cleared_at_first(model, x, answers, size):
     backward_in_parts(model, x, answers, size)
 
 
-def so_many_parts(model, x, answers, size):
-    for some, right in zip(x.chunk(size), answers.chunk(size), strict=True):
-        (nn.functional.cross_entropy(model(some), right) * (len(some) / len(x))).backward()
-
-
 def together(model, x, answers, size):
     losses = [
         nn.functional.cross_entropy(model(some), right) * (len(some) / len(x))
@@ -579,12 +434,6 @@ def divided_at_the_end(model, x, answers, size):
         p.grad /= len(parts)
 
 
-def whole_parts(model, x, answers, size):
-    for at in range(0, len(x) - size + 1, size):
-        loss = nn.functional.cross_entropy(model(x[at : at + size]), answers[at : at + size])
-        (loss * size / len(x)).backward()
-
-
 def all_at_once_in_parts(model, x, answers, size):
     scores = model(x)
     losses = [
@@ -592,21 +441,6 @@ def all_at_once_in_parts(model, x, answers, size):
         for some, right in zip(scores.split(size), answers.split(size), strict=True)
     ]
     (sum(losses) / len(x)).backward()
-
-
-def cut_off(model, x, answers, size):
-    with engine.no_grad():
-        for some, right in zip(x.split(size), answers.split(size), strict=True):
-            nn.functional.cross_entropy(model(some), right)
-
-
-def left_in_eval_mode(model, x, answers, size):
-    model.eval()
-    backward_in_parts(model, x, answers, size)
-
-
-def first_part(model, x, answers, size):
-    nn.functional.cross_entropy(model(x[:size]), answers[:size]).backward()
 
 
 STEPS = (
@@ -741,7 +575,7 @@ EXERCISES = (
         hidden=bytes_more,
         wrong=mistakes(
             *miscounted(),
-            of_the_first,
+            changed(added_up, "total += ", "return "),
             "Only the first parameter is counted: the function returns before the loop is done.",
             weights_alone,
             "The biases are parameters, too.",
@@ -764,15 +598,21 @@ EXERCISES = (
             "`len(p)` counts the rows of a table. `p.numel()` counts all its numbers.",
             lambda model, copies: counted()(model, copies) * 8,
             "Those are bits. `element_size()` gives bytes already.",
-            asked_once(True, False),
+            changed(added_up, "p.requires_grad", "next(model.parameters()).requires_grad"),
             "You ask only the first parameter whether it is frozen. Ask each of them.",
-            asked_once(False, True),
+            changed(added_up, "p.element_size", "next(model.parameters()).element_size"),
             "You ask only the first parameter how many bytes a number takes. Ask each of them.",
-            asked_once(True, True),
+            changed(
+                added_up,
+                "p.requires_grad",
+                "next(model.parameters()).requires_grad",
+                "p.element_size",
+                "next(model.parameters()).element_size",
+            ),
             "You ask only the first parameter, for its type and whether it is frozen. Ask each.",
-            in_float32(False),
+            changed(added_up, "size * (2 + copies", "(2 * size + 4 * copies * p.numel()", "else 1)", "else size)"),
             "The optimizer's numbers have the parameter's type, too: two bytes each for float16.",
-            in_float32(True),
+            changed(added_up, "size * (2 + copies", "(size + 4 * (1 + copies) * p.numel()", "else 1)", "else size)"),
             "Gradients and the optimizer's numbers have the parameter's type: two bytes for float16.",
         ),
         properties=(
@@ -823,9 +663,9 @@ EXERCISES = (
             "Leave it in the mode in which it came.",
             frozen,
             "The memory is all right. But the model is frozen from now on: it cannot be trained any more.",
-            in_eval_mode,
+            lambda model, batches: in_a_list(model.eval(), batches),
             "`eval()` changes what some layers compute. It does not stop the notes, and you leave it on.",
-            eval_for_good,
+            lambda model, batches: mean_loss(model.eval(), batches),
             "The memory is all right. But the model is left in eval mode. Leave it in the mode in which it came.",
         ),
         properties=(
@@ -850,35 +690,43 @@ EXERCISES = (
         trial=less_trial,
         hidden=less_more,
         wrong=mistakes(
-            cleaned_up,
+            changed(halving, "pass", "gc.collect(); sim.empty_cache(); return with_less(step, n // 2)"),
             "Neither `del error` nor `gc.collect` nor `empty_cache` helps: in the `except` block the error is "
             "alive, and with it the variables of `step`. Try again outside.",
-            at_the_first,
+            changed(halving, "pass", "return 0"),
             "It gives up after the first attempt. Try half, and so on, outside of `except`.",
-            error_kept,
+            changed(halving, "OutOfMemoryError:", "OutOfMemoryError as error:", "pass", "last = error"),
             "You try again outside `except`. But the error has a second name there, and what it leads to stays alive.",
-            one_less,
+            changed(halving, "n // 2", "n - 1"),
             "It works, but with one less each time. Try half.",
-            the_next,
+            changed(halving, "pass", "return n // 2"),
             "You return half of `n` without having tried it.",
-            divided,
+            changed(halving, "n // 2", "n / 2"),
             "`/` gives a fraction. Half of `n` as a whole number is `n // 2`.",
-            nothing_given,
+            changed(halving, "return n", ""),
             "It finds the number, but does not return it: a `return` is missing.",
             next_but_one,
             "The number that has worked is halved once more before you return it.",
-            tried_once_more,
+            changed(halving, "n = n // 2", "step(n // 2); return n // 2"),
             "You try half only once. If that does not fit either, go on: a quarter, and so on.",
         ),
         properties=(
             Property(
-                errors_kept,
+                changed(
+                    halving,
+                    "while",
+                    "errors = []\n    while",
+                    "Error:",
+                    "Error as error:",
+                    "pass",
+                    "errors.append(error)",
+                ),
                 lambda did: not went_on(*calls(did)),
                 "An attempt that would fit fails, because the memory of the failed one before it is still taken: its "
                 "error is alive, in an `except` block or under a name, and leads to the variables of `step`.",
             ),
             Property(
-                every_error,
+                changed(halving, "engine.OutOfMemoryError", "Exception"),
                 lambda did: did.shown != OTHER or did.error == "RuntimeError",
                 "Other errors must come through, even other RuntimeErrors. Catch `engine.OutOfMemoryError` alone, and "
                 "let nothing, such as a `return` in `finally`, take their place.",
@@ -894,7 +742,7 @@ EXERCISES = (
                 "The first attempt should be with `n` itself. Halve it only after that has failed.",
             ),
             Property(
-                once_more,
+                changed(halving, "return n", "step(n); return n"),
                 lambda did: len(set(calls(did)[0])) == len(calls(did)[0]),
                 "You call `step` twice with the same number. A call that has worked has done its work.",
             ),
@@ -927,16 +775,16 @@ EXERCISES = (
             "Only the last part's gradient is left: do not clear between the parts.",
             cleared_at_first,
             "What was in `.grad` before is gone. *Add* to it.",
-            first_part,
+            changed(backward_in_parts, "0, len(x), size", "1", "/ len(x)", "/ size"),
             "Only the first part was used.",
             divided_at_the_end,
             "Dividing `.grad` at the end divides what was there before, too, and a shorter last part counts for as "
             "much as the others. Weigh each loss before its `backward()`.",
-            whole_parts,
+            changed(backward_in_parts, "len(x),", "len(x) - size + 1,"),
             "The last part is smaller than `size`, and was left out.",
             all_at_once_in_parts,
             "The network sees all examples at once. Cut the examples, not the scores, and go back for each part.",
-            cut_off,
+            changed(backward_in_parts, "loss = ", "with engine.no_grad(): loss = "),
             "Without notes there are no gradients. Here you need the graph, of one part at a time.",
             weighted(lambda n, all, size: n),
             "That is the gradient of the *sum* over the examples. Divide by their number.",
@@ -953,13 +801,13 @@ EXERCISES = (
                 "goes through the network.",
             ),
             Property(
-                so_many_parts,
+                changed(backward_in_parts, "for at", "size = -(-len(x) // size)\n    for at"),
                 lambda did: did.result[3] == did.expected[3] or not did.result[3].endswith("at once"),
                 "More than `size` examples are in the network at once. `size` is how many a part has, not how many "
                 "parts there are: `split(size)`, not `chunk(size)`.",
             ),
             Property(
-                left_in_eval_mode,
+                lambda model, *rest: backward_in_parts(model.eval(), *rest),
                 lambda did: did.result[2] == did.expected[2],
                 "The model is left frozen or in eval mode. Training goes on afterwards, so leave it as it came.",
             ),

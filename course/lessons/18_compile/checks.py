@@ -5,7 +5,7 @@ import tracemalloc
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import mistakes
+from course.judging.mistakes import changed, mistakes
 
 # 18.2
 
@@ -90,17 +90,11 @@ def once_used(program, result):
     return [step for step in program if step[0] in taken or step[0] == result]
 
 
-def one_step_back(program, result):
-    takes = next(inputs for name, _, inputs in program if name == result)
-    return [step for step in program if step[0] == result or step[0] in takes]
-
-
-def from_the_top(program, result):
-    """Do what `reached` does, in the direction in which nothing is wanted yet."""
+def from_the_end(program, result):
     wanted, kept = {result}, []
-    for step in program:
+    for step in reversed(program):
         if step[0] in wanted:
-            kept.append(step)
+            kept.insert(0, step)
             wanted.update(step[2])
     return kept
 
@@ -108,16 +102,6 @@ def from_the_top(program, result):
 def by_first_inputs(program, result):
     """Follow the first input of each step alone to what leads to the result."""
     return reached([(name, does, takes[:1]) for name, does, takes in program], result)
-
-
-def in_a_text(program, result):
-    """Wanted names in one long text, in which a name is also found as a part of another one."""
-    wanted, kept = result, []
-    for step in reversed(program):
-        if step[0] in wanted:
-            kept.insert(0, step)
-            wanted += " " + " ".join(step[2])
-    return kept
 
 
 def inputs_as_steps(program, result):
@@ -135,11 +119,6 @@ def those_that_take_it(program, result):
         if reached_now.intersection(takes):
             reached_now.add(name)
     return [step for step in program if step[0] in reached_now]
-
-
-def up_to(program, result):
-    names = [name for name, _, _ in program]
-    return program[: names.index(result) + 1]
 
 
 # 18.3
@@ -184,30 +163,6 @@ def the_later_one_everywhere(program):
     return [(name, does, tuple(names.get(t, t) for t in takes)) for name, does, takes in program if names[name] == name]
 
 
-def neighbours_alone(program):
-    kept, instead = [], {}
-    for name, does, takes in program:
-        now = tuple(instead.get(t, t) for t in takes)
-        if kept and kept[-1][1:] == (does, now):
-            instead[name] = kept[-1][0]
-        else:
-            kept.append((name, does, now))
-    return kept
-
-
-def named_in_one_place(program):
-    """The new name is put only where the first thing that a step takes stands."""
-    kept, first, instead = [], {}, {}
-    for name, does, takes in program:
-        now = (instead.get(takes[0], takes[0]), *takes[1:])
-        if (does, now) in first:
-            instead[name] = first[does, now]
-        else:
-            first[does, now] = name
-            kept.append((name, does, now))
-    return kept
-
-
 def names_in(program):
     return [name for name, _, _ in program]
 
@@ -218,39 +173,21 @@ def takes_what_is_gone(did):
     return any(gone.intersection(takes) for _, _, takes in did.result)
 
 
-def nothing_left_out(program):
-    """Later steps take the name of the one before them that is the same, and all steps stay."""
-    kept, last, instead = [], {}, {}
-    for name, does, takes in program:
-        now = tuple(instead.get(t, t) for t in takes)
-        instead[name] = last.get((does, now), name)
-        last[does, now] = name
-        kept.append((name, does, now))
-    return kept
-
-
 def and_needed(program):
     kept = joined(program)
     taken = {name for _, _, takes in kept for name in takes}
     return [step for step in kept if step[0] in taken or step is kept[-1]]
 
 
-def joining(key, renamed=True, follow=True):
-    """`joined`, with what makes two steps the same, and whether the later steps hear of it."""
-
-    def attempt(program):
-        kept, first, instead = [], {}, {}
-        for name, does, takes in program:
-            now = tuple(instead.get(t, t) for t in takes) if renamed else takes
-            known = key(does, now if follow else takes)
-            if known in first:
-                instead[name] = first[known]
-            else:
-                first[known] = name
-                kept.append((name, does, now))
-        return kept
-
-    return attempt
+def in_one_round(program):
+    kept, first, instead = [], {}, {}
+    for name, does, takes in program:
+        now = tuple(instead.get(t, t) for t in takes)
+        known = does, now
+        instead[name] = first.setdefault(known, name)
+        if instead[name] == name:
+            kept.append((name, does, now))
+    return kept
 
 
 def joined(program):
@@ -427,18 +364,18 @@ EXERCISES = (
         wrong=mistakes(
             once_used,
             "You keep what some step takes, even if nobody needs *that* step. Begin at the result.",
-            one_step_back,
+            changed(from_the_end, "wanted.update", "step[0] == result and wanted.update"),
             "That is the result and what it takes. What do *those* take?",
-            from_the_top,
+            changed(from_the_end, "reversed(program)", "program"),
             "Only the result's own step is there. From the first step on, nobody has asked yet for what stands "
             "*above* the result: go through the program from its end.",
             lambda program, result: [
                 step for step in program if step[0] in {s[0] for s in by_first_inputs(program, result)}
             ],
             "You follow the first thing that a step takes. It may take several, and all of them are needed.",
-            up_to,
+            changed(from_the_end, "step[0] in wanted", "kept or step[0] == result"),
             "Those are all steps before the result, whether it needs them or not.",
-            in_a_text,
+            changed(from_the_end, "{result}", "result", "wanted.update(step[2])", 'wanted += " ".join(["", *step[2]])'),
             'A name is found as a *part* of another one: `"t" in "t1"` is true of two texts. Keep the wanted '
             "names in a set.",
             those_that_take_it,
@@ -481,31 +418,45 @@ EXERCISES = (
         trial=joined_trial,
         hidden=joined_more,
         wrong=mistakes(
-            joining(lambda does, takes: (does, takes), renamed=False),
+            changed(in_one_round, "tuple(instead.get(t, t) for t in takes)", "takes"),
             "The second one is gone, but a later step still takes it. Put the earlier one's name there.",
-            joining(lambda does, takes: (does, takes), follow=False),
+            changed(in_one_round, "known = does, now", "known = does, takes"),
             "When `c` is `a`, `tanh(c)` is `tanh(a)`: first put the new names in, then look whether it is known.",
             the_later_one,
             "Of two steps that are the same the *earlier* one stays, and the later ones take its name.",
-            nothing_left_out,
+            changed(
+                in_one_round,
+                "setdefault(known, name)",
+                "get(known, name); first[known] = name",
+                "instead[name] == name",
+                "True",
+            ),
             "The new names are there, but no step has gone. A step that is the same as an earlier one is left out.",
             list,
             "The program comes back as it was. The key of a step is what it does and takes, without its name.",
-            neighbours_alone,
+            changed(
+                in_one_round,
+                "setdefault(known, name)",
+                "get(known, name) if kept and known == kept[-1][1:] else name; first[known] = name",
+            ),
             "You compare each step only with the one just before it. Any earlier step may be the same.",
             and_needed,
             "You leave out steps that nobody takes as well. That is the pass *needed*; here only what is done "
             "twice goes.",
-            joining(lambda does, takes: does),
+            changed(in_one_round, "known = does, now", "known = does"),
             "The same operation with other inputs is another step.",
-            joining(lambda does, takes: takes),
+            changed(in_one_round, "known = does, now", "known = now"),
             "The same inputs with another operation are another step.",
-            joining(lambda does, takes: (does, tuple(sorted(takes)))),
+            changed(in_one_round, "known = does, now", "known = does, tuple(sorted(now))"),
             "sub(x, w) and sub(w, x) differ: the order of what a step takes counts.",
         ),
         properties=(
             Property(
-                named_in_one_place,
+                changed(
+                    in_one_round,
+                    "tuple(instead.get(t, t) for t in takes)",
+                    "(instead.get(takes[0], takes[0]), *takes[1:])",
+                ),
                 lambda did: not takes_what_is_gone(did),
                 "A step takes a name whose step is gone. Put the earlier one's name in *every* place where a later "
                 "step takes it.",

@@ -4,7 +4,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import mistakes
+from course.judging.mistakes import changed, mistakes
 from engine.compiler import explain
 
 # 19.2
@@ -44,10 +44,6 @@ def calling(factor, start=1):
 def for_many_sizes(compiled, x, steps):
     again = engine.compile(compiled, dynamic=True)
     return [again(x, 1 / step) for step in range(1, steps + 1)]
-
-
-def first_as_a_number(compiled, x, steps):
-    return [compiled(x, 1.0), *calling(lambda step: engine.tensor(1 / step), start=2)(compiled, x, steps - 1)]
 
 
 def run(compiled, x, steps):
@@ -155,20 +151,16 @@ def guarded_more(guarded):
     yield "", called, guarded, *inputs, *reversed(inputs)
 
 
-def keyed(key):
-    """`guarded`, with what its captures are found by."""
+def keyed(capture):
+    captures = {}
 
-    def attempt(capture):
-        captures = {}
+    def call(x):
+        key = tuple(x.shape), x.dtype
+        if key not in captures:
+            captures[key] = capture(x)
+        return captures[key](x)
 
-        def call(x):
-            if key(x) not in captures:
-                captures[key(x)] = capture(x)
-            return captures[key(x)](x)
-
-        return call
-
-    return attempt
+    return call
 
 
 def guarded(capture):
@@ -180,42 +172,6 @@ def guarded(capture):
                 return quick(x)
         captures.append((x.shape, x.dtype, capture(x)))
         return captures[-1][2](x)
-
-    return call
-
-
-def results_kept(capture):
-    found = {}
-
-    def call(x):
-        kind = tuple(x.shape), x.dtype
-        if kind not in found:
-            found[kind] = capture(x)(x)
-        return found[kind]
-
-    return call
-
-
-def kept_and_not_called(capture):
-    captures = {}
-
-    def call(x):
-        kind = tuple(x.shape), x.dtype
-        if kind not in captures:
-            captures[kind] = capture(x)
-        return captures[kind]
-
-    return call
-
-
-def the_last_one(capture):
-    last = [None, None]
-
-    def call(x):
-        kind = x.shape, x.dtype
-        if last[0] != kind:
-            last[:] = kind, capture(x)
-        return last[1](x)
 
     return call
 
@@ -293,7 +249,7 @@ EXERCISES = (
         ),
         properties=(
             Property(
-                first_as_a_number,
+                changed(run, "x, factor", "x, factor if factor < 1 else 1.0"),
                 lambda did: did.result["captures"] <= did.expected["captures"],
                 "There are too many captures: in some step the factor is a plain number. Put it into a tensor in every "
                 "step, the first one too.",
@@ -389,26 +345,26 @@ EXERCISES = (
         wrong=mistakes(
             lambda capture: lambda x: capture(x)(x),
             "It captures in every call. Keep what `capture` returns, and use it again.",
-            keyed(lambda x: x.dtype),
+            changed(keyed, "tuple(x.shape), x.dtype", "x.dtype"),
             "Another shape needs another capture.",
-            keyed(lambda x: tuple(x.shape)),
+            changed(keyed, "tuple(x.shape), x.dtype", "tuple(x.shape)"),
             "Another dtype needs another capture.",
-            keyed(lambda x: (x.numel(), x.dtype)),
+            changed(keyed, "tuple(x.shape), x.dtype", "x.numel(), x.dtype"),
             "2 by 3 and 3 by 2 hold as many numbers, but have other shapes.",
-            keyed(lambda x: (len(x), x.dtype)),
+            changed(keyed, "tuple(x.shape), x.dtype", "len(x), x.dtype"),
             "2 by 3 and 2 by 4 have as many rows, but other shapes.",
-            keyed(lambda x: 0),
+            changed(keyed, "tuple(x.shape), x.dtype", "0"),
             "There is one capture for everything. It holds for the first shape and dtype only.",
-            keyed(lambda x: str(x.tolist())),
+            changed(keyed, "tuple(x.shape), x.dtype", "str(x.tolist())"),
             "Different contents lead to another capture. Only shape and dtype count.",
-            kept_and_not_called,
+            changed(keyed, "[key](x)", "[key]"),
             "You return the function that `capture` has made. Call it with `x`, and return the result.",
             lambda capture: lambda x: capture(x),
             "You return what `capture` has made, and make it anew in every call. Keep it, call it with `x`, and "
             "return the result.",
-            results_kept,
+            changed(keyed, "capture(x)", "capture(x)(x)", "[key](x)", "[key]"),
             "You keep the *result* of the first call. Keep the function that `capture` returns, and call it.",
-            the_last_one,
+            changed(keyed, "captures[key] =", "captures.clear(); captures[key] ="),
             "Only the last capture is kept. When the first kind comes back, it should still be there.",
         ),
         hints=(

@@ -5,7 +5,7 @@ import math
 
 import engine
 from course.judging.exercises import Exercise
-from course.judging.mistakes import mistakes
+from course.judging.mistakes import changed, mistakes
 from engine import nn
 from engine.nn import functional as F
 
@@ -57,19 +57,9 @@ def slide(x, kernel, stride):
     return F.conv1d(x[None, None], kernel[None, None], stride=stride)[0, 0]
 
 
-def one_place_short(x, kernel, stride):
-    places = range(0, len(x) - len(kernel), stride)
-    return engine.stack([(kernel * x[at : at + len(kernel)]).sum() for at in places])
-
-
-def patched(combine):
-    """`slide`, with something else made of the kernel and of what lies under it."""
-
-    def attempt(x, kernel, stride):
-        places = range(0, len(x) - len(kernel) + 1, stride)
-        return engine.stack([combine(x[at : at + len(kernel)], kernel) for at in places])
-
-    return attempt
+def place_by_place(x, kernel, stride):
+    places = range(0, len(x) - len(kernel) + 1, stride)
+    return engine.stack([(x[at : at + len(kernel)] * kernel).sum() for at in places])
 
 
 def hanging_over(x, kernel, stride):
@@ -120,51 +110,10 @@ def later_ones(n, first=1):
     return engine.ones(n, n).triu(first).bool()
 
 
-def attention(dim=1, late=False, own=False, root=True):
-    """`attend`, with one thing or the other wrong."""
-
-    def attend(query, key, value):
-        scores = query @ key.T / (query.shape[1] ** 0.5 if root else 1)
-        later = later_ones(len(query), 0 if own else 1)
-        if not late:
-            scores = scores.masked_fill(later, -math.inf)
-        weights = scores.softmax(dim=dim)
-        return (weights.masked_fill(later, 0.0) if late else weights) @ value
-
-    return attend
-
-
-def turned_round(query, key, value):
+def by_hand(query, key, value):
     scores = query @ key.T / query.shape[1] ** 0.5
-    return scores.masked_fill(later_ones(len(query)).T, -math.inf).softmax(dim=1) @ value
-
-
-def masked_with_zeros(query, key, value):
-    scores = query @ key.T / query.shape[1] ** 0.5
-    return scores.masked_fill(later_ones(len(query)), 0.0).softmax(dim=1) @ value
-
-
-def weights_turned(query, key, value):
-    scores = query @ key.T / query.shape[1] ** 0.5
-    return scores.masked_fill(later_ones(len(query)), -math.inf).softmax(dim=1).T @ value
-
-
-def only_those_after(query, key, value):
-    scores = query @ key.T / query.shape[1] ** 0.5
-    return scores.masked_fill(~later_ones(len(query)), -math.inf).softmax(dim=1) @ value
-
-
-def masked_with(score):
-    def attend(query, key, value):
-        scores = query @ key.T / query.shape[1] ** 0.5
-        return scores.masked_fill(later_ones(len(query)), score).softmax(dim=1) @ value
-
-    return attend
-
-
-def one_too_late(query, key, value):
-    scores = query @ key.T / query.shape[1] ** 0.5
-    return scores.masked_fill(later_ones(len(query), 2), -math.inf).softmax(dim=1) @ value
+    later = later_ones(len(query))
+    return scores.masked_fill(later, -math.inf).softmax(dim=1) @ value
 
 
 def renormalised(query, key, value):
@@ -374,15 +323,15 @@ EXERCISES = (
             "You turn the kernel round. Mathematicians do, in what they call a convolution; networks do not.",
             lambda x, kernel, stride: slide(x, kernel, 1),
             "The places are one apart, whatever `stride` is.",
-            one_place_short,
+            changed(place_by_place, " + 1, stride", ", stride"),
             "The last place is missing: there the kernel ends exactly where x ends.",
             lambda x, kernel, stride: slide(x, kernel, stride) / len(kernel),
             "You take the mean of the products. It is their sum.",
-            patched(lambda patch, kernel: (patch + kernel).sum()),
+            changed(place_by_place, "* kernel", "+ kernel"),
             "You add the kernel to what lies under it. Multiply, and add up the products.",
-            patched(lambda patch, kernel: (patch * kernel).prod()),
+            changed(place_by_place, "sum()", "prod()"),
             "You multiply all the products with each other. Add them up.",
-            patched(lambda patch, kernel: patch.sum() * kernel.sum()),
+            changed(place_by_place, " * kernel).sum()", ").sum() * kernel.sum()"),
             "You add up first and multiply afterwards. Each number has a weight of its own: multiply, then add up.",
             lambda x, kernel, stride: engine.tensor(slide(x, kernel, stride).tolist(), requires_grad=True),
             "The numbers are right, but they were taken out of the graph: nobody can go back through them.",
@@ -460,38 +409,48 @@ EXERCISES = (
         trial=attend_trial,
         hidden=attend_more,
         wrong=mistakes(
-            attention(dim=0),
+            changed(by_hand, "dim=1", "dim=0"),
             "The mask is right. But the softmax goes down the columns: the shares of each *row* must be 1 in all.",
-            attention(late=True),
+            changed(
+                by_hand, ".masked_fill(later, -math.inf).softmax(dim=1)", ".softmax(dim=1).masked_fill(later, 0.0)"
+            ),
             "The mask comes after the softmax: the rows are not 1 in all, and the later words are in the sum.",
-            attention(own=True),
+            changed(by_hand, "later_ones(len(query))", "later_ones(len(query), 0)"),
             "A word may look at itself. Now the first one has nobody to look at, and its mix is `nan`.",
-            attention(dim=0, late=True),
+            changed(
+                by_hand, ".masked_fill(later, -math.inf).softmax(dim=1)", ".softmax(dim=0).masked_fill(later, 0.0)"
+            ),
             "Two mistakes are left: the softmax goes down the columns, and the mask comes after it.",
-            attention(dim=0, own=True),
+            changed(by_hand, "dim=1", "dim=0", "later_ones(len(query))", "later_ones(len(query), 0)"),
             "Two mistakes are left: the softmax goes down the columns, and no word may look at itself.",
-            attention(late=True, own=True),
+            changed(
+                by_hand,
+                ".masked_fill(later, -math.inf).softmax(dim=1)",
+                ".softmax(dim=1).masked_fill(later, 0.0)",
+                "later_ones(len(query))",
+                "later_ones(len(query), 0)",
+            ),
             "Two mistakes are left: the mask comes after the softmax, and no word may look at itself.",
-            attention(root=False),
+            changed(by_hand, " / query.shape[1] ** 0.5", ""),
             "The division by the root was right. It should have stayed.",
-            turned_round,
+            changed(by_hand, "fill(later", "fill(later.T"),
             "The mask is turned round: each word looks at itself and at those *after* it.",
-            masked_with_zeros,
+            changed(by_hand, "-math.inf", "0.0"),
             "A score of 0 is a score like any other: $e^0$ is 1. It takes minus infinity for a share of 0.",
             lambda query, key, value: oracle_attend(key, query, value),
             "Query and key have changed places: row n of the scores belongs to the *query* of word n.",
-            weights_turned,
+            changed(by_hand, "dim=1)", "dim=1).T"),
             "The shares are turned round: `weights @ value`, so that row n of the shares mixes the values for word n.",
-            only_those_after,
+            changed(by_hand, "fill(later", "fill(~later"),
             "The mask is turned round: what is filled with minus infinity are the words that a word may *not* see, "
             "those after it.",
-            masked_with(-1.0),
+            changed(by_hand, "-math.inf", "-1.0"),
             "-1 is a score like any other: $e^{-1}$ is 0.37. It takes minus infinity for a share of 0.",
-            masked_with(math.inf),
+            changed(by_hand, "-math.inf", "math.inf"),
             "Plus infinity makes a later word the best of all, and the shares `nan`. Take *minus* infinity.",
             lambda query, key, value: oracle_attend(query * (query.shape[1] / len(query)) ** 0.5, key, value),
             "You divide by the root of the number of words. It is the length of a *row*: `query.shape[1]`.",
-            one_too_late,
+            changed(by_hand, "later_ones(len(query))", "later_ones(len(query), 2)"),
             "The mask begins one place too late: each word still sees the next one. `triu(1)` is all above the "
             "diagonal.",
             functools.partial(F.scaled_dot_product_attention),

@@ -3,13 +3,12 @@
 import functools
 import itertools
 import math
-import statistics
 
 import numpy as np
 
 import engine
 from course.judging.exercises import Exercise
-from course.judging.mistakes import mistakes
+from course.judging.mistakes import changed, mistakes
 from engine import nn
 
 # 22.1
@@ -53,38 +52,10 @@ def pieces_more(pieces):
     yield "", pieces, text, engine.tensor([90, 3, 17, 42]), 9
 
 
-def shifted(by, last=False):
-    """`pieces` with other answers: so many letters later, or only after the whole piece."""
-
-    def found(text, begins, length):
-        x = engine.stack([text[at : at + length] for at in begins.tolist()])
-        if last:
-            return x, engine.stack([text[at + length] for at in begins.tolist()])
-        return x, engine.stack([text.roll(-by)[at : at + length] for at in begins.tolist()])
-
-    return found
-
-
 def one_after_the_other(text, begins, length):
     """Put the pieces one behind the other, wherever they should begin."""
     count = len(begins) * length
     return text[:count].reshape(-1, length), text[1 : count + 1].reshape(-1, length)
-
-
-def rolled(text, begins, length):
-    """Make the piece's own first letter its last answer."""
-    x, _ = pieces(text, begins, length)
-    return x, x.roll(-1, dims=1)
-
-
-def turned(text, begins, length):
-    x, y = pieces(text, begins, length)
-    return y, x
-
-
-def in_columns(text, begins, length):
-    x, y = pieces(text, begins, length)
-    return x.T, y.T
 
 
 # 22.3
@@ -112,35 +83,11 @@ def chances_more(chances):
     yield "", chances, engine.randn(4) - 50, 1.5, 3
 
 
-def other_chances(divide=True, late=False, renew=True, fill=-math.inf, times=False):
-    """`chances`, with one thing or the other wrong."""
-
-    def found(scores, temperature, top):
-        if times:
-            scores = scores * temperature
-        elif divide and not late:
-            scores = scores / temperature
-        cut = engine.ones(len(scores)).bool()
-        cut[scores.topk(top).indices] = False
-        if renew:
-            found = scores.masked_fill(cut, fill).softmax(0)
-        else:
-            found = scores.softmax(0).masked_fill(cut, 0.0)
-        return found / temperature if late else found
-
-    return found
-
-
-def first_ones(scores, temperature, top):
-    """Take the letters that come first in the alphabet in place of the likeliest ones."""
-    kept = scores.clone()
-    kept[top:] = -math.inf
-    return (kept / temperature).softmax(0)
-
-
-def alike(scores, temperature, top):
-    """Give each of the letters that remain the same chance."""
-    return (chances(scores, temperature, top) > 0) / top
+def by_softmax(scores, temperature, top):
+    scores = scores / temperature
+    cut = engine.ones(len(scores)).bool()
+    cut[scores.topk(top).indices] = False
+    return scores.masked_fill(cut, -math.inf).softmax(0)
 
 
 def shares_of_scores(scores, temperature, top):
@@ -200,62 +147,30 @@ def compare_more(compare):
     yield "", compared, compare, "apart", (3, 1)
 
 
-SEEDS_LEFT = "The second network is run with one seed only, so its spread is hidden."
-BEST_LEFT = "You take the best run of the first. Of two equal networks, its best is above the mean, too."
-ONE_WAY_LEFT = "The rows are apart as well if the *second* network is the better one."
-
-
-def mean(runs):
-    return sum(runs) / len(runs)
-
-
-def by_means(a, b):
-    return mean(a) - mean(b)
-
-
-def both_ways(a, b):
-    return max(a) < min(b) or max(b) < min(a)
-
-
-def seed_by_seed(first, second, seeds):
-    return [first(seed) for seed in seeds], [second(seed) for seed in seeds]
-
-
-def second_once(first, second, seeds):
-    return [first(seed) for seed in seeds], [second(seeds[0]) for _ in seeds]
-
-
-def first_is_best(a, b):
-    return max(a) - mean(b)
-
-
-def one_way(a, b):
-    return max(b) < min(a)
-
-
-def comparing(run=seed_by_seed, better=by_means, apart=both_ways):
-    """`compare`, with one thing or the other wrong."""
-
-    def found(first, second, seeds):
-        a, b = run(first, second, seeds)
-        return better(a, b), apart(a, b)
-
-    return found
+RUN, BETTER = "([run(seed) for seed in seeds] for run in (first, second))", "sum(a) / len(a) - sum(b) / len(b)"
+APART = "max(a) < min(b) or max(b) < min(a)"
+LEFT = (
+    (
+        RUN,
+        "([first(seed) for seed in seeds], [second(seeds[0]) for _ in seeds])",
+        "The second network is run with one seed only, so its spread is hidden.",
+    ),
+    (
+        "sum(a) / len(a)",
+        "max(a)",
+        "You take the best run of the first. Of two equal networks, its best is above the mean, too.",
+    ),
+    ("max(a) < min(b) or ", "", "The rows are apart as well if the *second* network is the better one."),
+)
+ALL_LEFT = "You have taken out none of the three: best against mean, one seed for all, and only one way round."
 
 
 def mistakes_left():
     """Yield each choice of the three mistakes left standing, and what is said of it."""
-    for seeds, best, way in itertools.product((False, True), repeat=3):
-        says = [SEEDS_LEFT] * seeds + [BEST_LEFT] * best + [ONE_WAY_LEFT] * way
-        left = {"run": second_once} if seeds else {}
-        left |= {"better": first_is_best} if best else {}
-        left |= {"apart": one_way} if way else {}
-        if len(says) == 3:
-            says = [
-                "You have taken out none of the three: best against mean, one seed for all, and only one way round."
-            ]
-        if says:
-            yield from (comparing(**left), "\n".join(says))
+    for count in (1, 2, 3):
+        for left in itertools.combinations(LEFT, count):
+            yield changed(compare, *(part for old, new, _ in left for part in (old, new)))
+            yield ALL_LEFT if count == 3 else "\n".join(says for _, _, says in left)
 
 
 # 22.5
@@ -308,11 +223,6 @@ def recipe_trial(recipe):
 
 def recipe_more(recipe):
     yield "", read_by, recipe, 645, 1157, True
-
-
-def looked_up(pictures, answers, others):
-    """Knows the file."""
-    return nearest(*digits(), others)
 
 
 def scores_of_digits(pictures, answers, others):
@@ -394,15 +304,15 @@ EXERCISES = (
         trial=pieces_trial,
         hidden=pieces_more,
         wrong=mistakes(
-            shifted(0),
+            changed(pieces, "row[1:]", "row[:-1]"),
             "The answer to each letter is the letter itself: a model learns at once to copy it.",
-            shifted(-1),
+            lambda text, begins, length: tuple(pieces(text.roll(-n), begins, length)[0] for n in (0, -1)),
             "You give the letter *before* as the answer, which the model has already seen.",
-            shifted(2),
+            lambda text, begins, length: tuple(pieces(text.roll(-n), begins, length)[0] for n in (0, 2)),
             "That is the letter after the next one.",
             lambda text, begins, length: (pieces(text, begins, length)[0], pieces(text, begins, length)[0] + 1),
             "You add 1 to the letters. Add 1 to the *places*, and look up which letters stand there.",
-            rolled,
+            changed(pieces, "row[1:]", "row[:-1].roll(-1)"),
             "All but the last answer of each row are right. The last one stands in the text, after the piece.",
             lambda text, begins, length: tuple(begins[:, None] + engine.arange(length) + n for n in (0, 1)),
             "These are places in the text. Which letters stand there?",
@@ -410,13 +320,13 @@ EXERCISES = (
             "As answers you give the piece that comes after this one. Each *letter* asks what comes after itself.",
             lambda text, begins, length: pieces(text, begins, length)[0],
             "These are the pieces. The answers belong to it, too: a pair is asked for.",
-            shifted(0, last=True),
+            changed(pieces, "row[1:]", "row[-1]"),
             "One answer for each piece. But every letter of it is a question: what comes next?",
             one_after_the_other,
             "The pieces begin one where the other ends, and not where `begins` says.",
-            turned,
+            lambda *given: pieces(*given)[::-1],
             "First what is given, then the answers: you return them the other way round.",
-            in_columns,
+            lambda *given: tuple(part.T for part in pieces(*given)),
             "Each piece should be a row, not a column.",
         ),
         hints=(
@@ -433,23 +343,23 @@ EXERCISES = (
         trial=chances_trial,
         hidden=chances_more,
         wrong=mistakes(
-            other_chances(renew=False),
+            changed(by_softmax, "masked_fill(cut, -math.inf).softmax(0)", "softmax(0).masked_fill(cut, 0.0)"),
             "The chances do not add up to 1: cut before the softmax, as with a mask.",
-            other_chances(fill=0.0),
+            changed(by_softmax, "-math.inf", "0.0"),
             "A score of 0 is no small score, $e^0$ is 1. Who must not be drawn needs minus infinity.",
-            other_chances(divide=False),
+            changed(by_softmax, " / temperature", ""),
             "The temperature has no effect: divide the scores by it.",
-            other_chances(times=True),
+            changed(by_softmax, "/ temperature", "* temperature"),
             "A low temperature should make likely letters likelier: divide, do not multiply.",
-            other_chances(late=True),
+            changed(by_softmax, " / temperature", "", "softmax(0)", "softmax(0) / temperature"),
             "Divided after the softmax, the chances no longer add up to 1. Divide the scores.",
             lambda s, t, top: (s / t).softmax(0),
             "`top` has no effect: all letters can still be drawn.",
             lambda scores, temperature, top: engine.nn.functional.one_hot(scores.argmax(), len(scores)).float(),
             "Only the best one is left. The `top` best should be.",
-            first_ones,
+            changed(by_softmax, "cut[scores.topk(top).indices]", "cut[:top]"),
             "You keep the first `top` letters of the alphabet. Keep those with the largest scores.",
-            alike,
+            lambda s, t, top: (chances(s, t, top) > 0) / top,
             "All that remain get the same chance. A larger score should mean a larger chance.",
             shares_of_scores,
             "A score may be below 0, and a chance may not: `softmax` makes chances of scores.",
@@ -485,57 +395,51 @@ EXERCISES = (
             *mistakes_left(),
             lambda first, second, seeds: compare(first, second, seeds)[0],
             "A pair is asked for: by how much the first one is better, and whether the rows are apart.",
-            comparing(apart=lambda a, b: True),
+            changed(compare, APART, "True"),
             "You call rows apart that overlap. Does the *worst* run of one beat the *best* one of the other?",
-            comparing(apart=lambda a, b: mean(a) != mean(b)),
+            changed(compare, APART, "difference != 0"),
             "Two means are never quite the same. Do the *rows* overlap?",
-            comparing(apart=lambda a, b: mean(a) > mean(b)),
+            changed(compare, APART, "difference > 0"),
             "A larger mean does not say that the rows are apart: look at the worst and the best runs.",
-            comparing(apart=lambda a, b: max(a) <= min(b) or max(b) <= min(a)),
+            changed(compare, APART, "max(a) <= min(b) or max(b) <= min(a)"),
             "Two rows that touch are not apart.",
-            comparing(
-                apart=lambda a, b: (
-                    all(x > y for x, y in zip(a, b, strict=True)) or all(x < y for x, y in zip(a, b, strict=True))
-                )
-            ),
+            changed(compare, APART, "len({x > y for x, y in zip(a, b)}) == 1"),
             "You compare seed by seed. Rows are apart if the worst run of one beats the *best* one of the other.",
-            comparing(apart=lambda a, b: not set(a) & set(b)),
+            changed(compare, APART, "not set(a) & set(b)"),
             "Rows overlap also where no two numbers are equal: compare the worst runs with the best ones.",
-            comparing(apart=lambda a, b: max(a) < min(b)),
+            changed(compare, APART, "max(a) < min(b)"),
             "Now the rows are apart only if the second network is the better one. Either of the two ways counts.",
-            comparing(apart=lambda a, b: max(a) < min(b) and max(b) < min(a)),
+            changed(compare, APART, "max(a) < min(b) and max(b) < min(a)"),
             "Both ways can never hold at once: one *or* the other.",
-            comparing(apart=lambda a, b: not both_ways(a, b)),
+            changed(compare, APART, f"not ({APART})"),
             "You say whether the rows overlap. Whether they do *not* is asked for.",
-            comparing(better=lambda a, b: max(a) - max(b)),
+            changed(compare, BETTER, "max(a) - max(b)"),
             "Best against best: one lucky run decides. Compare the means.",
-            comparing(better=lambda a, b: min(a) - min(b)),
+            changed(compare, BETTER, "min(a) - min(b)"),
             "Worst against worst: one unlucky run decides. Compare the means.",
-            comparing(better=lambda a, b: min(a) - mean(b)),
+            changed(compare, BETTER, "min(a) - sum(b) / len(b)"),
             "The worst run of one against the mean of the other: the same measure should be taken of both.",
-            comparing(better=lambda a, b: sorted(a)[len(a) // 2] - sorted(b)[len(b) // 2]),
+            changed(compare, BETTER, "sorted(a)[len(a) // 2] - sorted(b)[len(b) // 2]"),
             "That is one run of each, the one in the middle. The mean of all is asked for.",
-            comparing(better=lambda a, b: statistics.median(a) - statistics.median(b)),
+            changed(compare, BETTER, "float(np.median(a) - np.median(b))"),
             "That is the run in the middle (the median). The mean is asked for.",
-            comparing(better=lambda a, b: sum(a) - sum(b)),
+            changed(compare, BETTER, "sum(a) - sum(b)"),
             "These are the sums. A mean is the sum divided by how many there are.",
-            comparing(better=lambda a, b: abs(by_means(a, b))),
+            changed(compare, "return difference", "return abs(difference)"),
             "The sign is lost: below 0 should say that the first network is the worse one.",
-            comparing(better=lambda a, b: by_means(b, a)),
+            changed(compare, "return difference", "return -difference"),
             "The sign is the other way round: above 0 should say that the first network is the better one.",
-            comparing(better=lambda a, b: by_means(a, b) / mean(b)),
+            changed(compare, "return difference", "return difference / (sum(b) / len(b))"),
             "By how much, and not by which part: leave the difference as it is, in percent of the pictures.",
-            comparing(better=lambda a, b: sum(a) // len(a) - sum(b) // len(b)),
+            changed(compare, BETTER, "sum(a) // len(a) - sum(b) // len(b)"),
             "`//` cuts off what comes after the point. Divide with `/`.",
-            comparing(
-                run=lambda first, second, seeds: ([first(seeds[0])] * len(seeds), [second(seeds[0])] * len(seeds))
-            ),
+            changed(compare, "run(seed)", "run(seeds[0])"),
             "Now each of both is run with one seed only, and nobody sees how much chance there is in it.",
-            comparing(run=lambda first, second, seeds: ([first(seeds[0])] * len(seeds), [second(s) for s in seeds])),
+            changed(compare, RUN, "([first(seeds[0]) for _ in seeds], [second(seed) for seed in seeds])"),
             "Now it is the first network that is run with one seed only.",
-            comparing(lambda first, second, seeds: ([first(s) for s in seeds], [second(s + 1) for s in seeds])),
+            changed(compare, RUN, "([first(seed) for seed in seeds], [second(seed + 1) for seed in seeds])"),
             "The second network is run with other seeds. Give both the same ones.",
-            comparing(run=lambda first, second, seeds: seed_by_seed(first, second, range(len(seeds)))),
+            changed(compare, "in seeds", "in range(len(seeds))"),
             "You count from 0. Run both with the seeds that stand in `seeds`.",
         ),
         hints=(
@@ -554,7 +458,7 @@ EXERCISES = (
         wrong=mistakes(
             lambda pictures, answers, others: [engine.bincount(answers).argmax().item()] * len(others),
             "That is as good as guessing. Has it learned from the answers, with all its parameters?",
-            looked_up,
+            lambda pictures, answers, others: nearest(*digits(), others),
             "It knows these pictures from elsewhere: with other names for the digits it is wrong.",
             scores_of_digits,
             "These are ten scores for each picture. Which digit has the largest?",

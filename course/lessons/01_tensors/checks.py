@@ -7,7 +7,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import mistakes
+from course.judging.mistakes import changed, mistakes
 
 # 1.2
 
@@ -207,36 +207,10 @@ def celsius_more(to_celsius: Callable) -> Iterator[tuple]:
     yield "", written_into, to_celsius, np.array([5.0, 14.0, 23.0], dtype=np.float32)
 
 
-def times_first(array: np.ndarray) -> Any:
-    array *= 5 / 9
-    array -= 32
-    return engine.from_numpy(array)
-
-
-def fractions_cut_off(array: np.ndarray) -> Any:
-    array[:] = (array - 32) * 5 // 9
-    return engine.from_numpy(array)
-
-
 def converted_twice(array: np.ndarray) -> Any:
     for _ in range(2):
         array[:] = (array - 32) * 5 / 9
     return engine.from_numpy(array)
-
-
-def to_fahrenheit(array: np.ndarray) -> Any:
-    array[:] = array * 9 / 5 + 32
-    return engine.from_numpy(array)
-
-
-def no_32(array: np.ndarray) -> Any:
-    array *= 5 / 9
-    return engine.from_numpy(array)
-
-
-def then_left(array: np.ndarray) -> Any:
-    array -= 32
-    return engine.from_numpy(array) * 5 / 9
 
 
 def last_step_left(array: np.ndarray) -> Any:
@@ -244,28 +218,6 @@ def last_step_left(array: np.ndarray) -> Any:
     t -= 32
     t *= 5
     return t / 9
-
-
-def five_ninths_whole(array: np.ndarray) -> Any:
-    array -= 32
-    array *= 0
-    return engine.from_numpy(array)
-
-
-def factor_on_32(array: np.ndarray) -> Any:
-    array -= 32 * 5 / 9
-    return engine.from_numpy(array)
-
-
-def plus_32(array: np.ndarray) -> Any:
-    array += 32
-    array *= 5 / 9
-    return engine.from_numpy(array)
-
-
-def only_less_32(array: np.ndarray) -> Any:
-    array -= 32
-    return engine.from_numpy(array)
 
 
 def upside_down(array: np.ndarray) -> Any:
@@ -647,29 +599,29 @@ EXERCISES = (
             "`float()` makes a tensor of 32 bits, with memory of its own: the array still holds Fahrenheit.",
             upside_down,
             "Multiplied by 9 and divided by 5: that leads from Celsius to Fahrenheit.",
-            times_first,
+            changed(celsius, "(array - 32) * 5 / 9", "array * 5 / 9 - 32"),
             "32 is subtracted first, and then comes the factor 5 / 9.",
-            then_left,
+            changed(celsius, "(array - 32) * 5 / 9", "array - 32", "(array)", "(array) * 5 / 9"),
             "The result is right, but the array has changed only in part. An operation that makes a new tensor "
             "leaves the array's memory: each step should be in-place.",
             last_step_left,
             "The result is right. But the last step makes a new tensor: the array is not yet divided by 9.",
-            five_ninths_whole,
+            changed(celsius, "5 / 9", "(5 // 9)"),
             "5 // 9 is 0, since `//` gives whole numbers: write 5 / 9.",
-            factor_on_32,
+            changed(celsius, "(array - 32) * 5 / 9", "array - 32 * 5 / 9"),
             "`t -= 32 * 5 / 9` works out 32 * 5 / 9 first. Subtract 32, and multiply in a step of its own.",
-            fractions_cut_off,
+            changed(celsius, "/ 9", "// 9"),
             "`//` cuts off the fractions: divide with `/`.",
             converted_twice,
             "The numbers were converted twice. The array and the tensor are one memory: a change of either is a "
             "change of both.",
-            to_fahrenheit,
+            changed(celsius, "(array - 32) * 5 / 9", "array * 9 / 5 + 32"),
             "That takes the numbers to be Celsius, and turns them into Fahrenheit.",
-            no_32,
+            changed(celsius, "(array - 32)", "array"),
             "The factor 5 / 9 is there. Subtracting 32 comes before it.",
-            plus_32,
+            changed(celsius, "- 32", "+ 32"),
             "32 is added here. It should be subtracted.",
-            only_less_32,
+            changed(celsius, "(array - 32) * 5 / 9", "array - 32"),
             "32 is subtracted. The factor 5 / 9 is missing.",
             changed_then_copied,
             "The array is right. But you return a copy (engine.tensor makes one, and so does clone): what is "

@@ -89,40 +89,8 @@ def added_to_the_old(f, x):
     return slope
 
 
-def in_anothers_grad(f, x):
-    knob = x.detach().requires_grad_()
-    f(knob).backward()
-    return x.grad.item()
-
-
-def never_read(f, x):
-    knob = engine.tensor(x.item(), requires_grad=True)
-    f(knob)
-    return knob.grad
-
-
-def the_output_of_a_knob(f, x):
-    knob = engine.tensor(x.item(), requires_grad=True)
-    result = f(knob)
-    result.backward()
-    return result.item()
-
-
-def still_in_its_box(f, x):
+def on_a_knob(f, x):
     knob = x.detach().clone().requires_grad_()
-    f(knob).backward()
-    return knob.grad
-
-
-def on_a_clone(f, x):
-    knob = x.clone().requires_grad_()
-    f(knob).backward()
-    return knob.grad.item()
-
-
-def on_a_kept_clone(f, x):
-    knob = x.clone()
-    knob.retain_grad()
     f(knob).backward()
     return knob.grad.item()
 
@@ -373,25 +341,25 @@ EXERCISES = (
             " of both slopes, and put back what is no longer the old one. Make a knob of your own.",
             lambda f, x: engine.tensor(int(x.item()), requires_grad=True),
             "A whole number cannot change a little, so it has no slope. Leave the number as it is, with its point.",
-            in_anothers_grad,
+            changed(on_a_knob, "return knob", "return x"),
             "Your knob has the slope, in *its* .grad. You look into that of x.",
-            never_read,
+            changed(on_a_knob, ".backward()", "", ".item()", ""),
             "That is None: backward() itself gives nothing back, and before it is called .grad is None.",
-            the_output_of_a_knob,
+            changed(on_a_knob, "f(knob)", "result = f(knob); result", "return knob.grad", "return result"),
             "That is the output of your knob. Its slope is in the knob's .grad.",
             lambda f, x: ((f(x + 0.001) - f(x)) / 0.001).item(),
             "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own.",
             lambda f, x: ((f(x + 0.001) - f(x - 0.001)) / 0.002).item(),
             "Nudged to both sides it is closer, and still not exact. Let backward() do it, on a knob of your own.",
-            still_in_its_box,
+            changed(on_a_knob, ".item()", ""),
             "The slope is right, but it is still in its box: `item()` takes the number out.",
-            on_a_clone,
+            changed(on_a_knob, ".detach()", ""),
             "The clone of a tensor that takes notes is a result, and no leaf: nothing arrives in its .grad. Make a "
             "new knob from the plain number.",
             lambda f, x: f(x).backward(),
             "No notes were taken, so backward() has nothing to read. x itself takes none, and within no_grad() "
             "nothing does. Make a knob of your own that takes notes.",
-            on_a_kept_clone,
+            changed(on_a_knob, ".detach().clone().requires_grad_()", ".clone(); knob.retain_grad()"),
             "A clone takes notes only where x does, and x need not. Make a knob of your own, from the plain "
             "number, that takes notes in any case.",
             lambda f, x: abs(exact_slope(f, x)),

@@ -76,11 +76,6 @@ def summed(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
     return engine.autograd.grad(sum(losses), w)[0]
 
 
-def left_behind(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
-    (sum(losses) / len(losses)).backward()
-    return w.grad
-
-
 def cleared_at_the_end(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
     (sum(losses) / len(losses)).backward()
     found, w.grad = w.grad, None
@@ -339,11 +334,6 @@ def divided_by(whole: Callable) -> Callable:
     return lambda scores: scores.exp() / whole(scores)
 
 
-def new_leaf(scores: engine.Tensor) -> engine.Tensor:
-    e = scores.detach().exp()
-    return (e / e.sum()).requires_grad_()
-
-
 EXERCISES = (
     Exercise(
         key="07.1",
@@ -427,7 +417,7 @@ EXERCISES = (
             "already held the sum.",
             lambda losses, w: engine.zeros_like(w),
             "You return the very tensor in which you then write zeros. `zero_()` writes into it, `None` does not.",
-            left_behind,
+            changed(cleared_at_the_end, "found, w.grad = w.grad, None", "found = w.grad"),
             "w.grad does not hold what it held before your function was called.",
             cleared_at_the_end,
             "It works only while w.grad is None. What was in there before has been added, and then thrown away.",
@@ -694,7 +684,7 @@ EXERCISES = (
             "`exp_` writes into the scores that were given, and they are a knob. `exp` makes a new tensor.",
             lambda scores: [e.item() / scores.exp().sum().item() for e in scores.exp()],
             "Plain numbers have no past: no gradient gets back to the scores. Stay with tensors.",
-            new_leaf,
+            changed(share, ".exp()", ".detach().exp()", "e / e.sum()", "(e / e.sum()).requires_grad_()"),
             "The shares are right, but they have lost their past: no gradient gets back to the scores.",
         ),
         properties=(

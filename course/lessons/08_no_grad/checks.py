@@ -62,12 +62,6 @@ def never_on_again(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> f
     return ((predict(xs) - ys) ** 2).mean().item()
 
 
-def always_on_again(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    found = never_on_again(predict, xs, ys)
-    engine.set_grad_enabled(True)
-    return found
-
-
 def put_back_by_hand(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
     before = engine.is_grad_enabled()
     found = never_on_again(predict, xs, ys)
@@ -383,7 +377,7 @@ EXERCISES = (
             "The parentheses are missing: `with engine.no_grad():`.",
             never_on_again,
             "No notes are taken, but nor are they afterwards: your function leaves the switch off.",
-            always_on_again,
+            changed(put_back_by_hand, "set_grad_enabled(before)", "set_grad_enabled(True)"),
             "You switch the notes on at the end, whatever was before. Where they were off, they must stay off: "
             "`with engine.no_grad():` puts the switch back as it was.",
             put_back_by_hand,

@@ -4,7 +4,7 @@ from unittest import mock
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import mistakes
+from course.judging.mistakes import changed, mistakes
 from course.judging.sources import calls, loops
 from course.judging.trials import Counted, using
 
@@ -295,12 +295,6 @@ def curve_more(curve):
     yield "", once, curve, bent, engine.tensor([1.0, -2.0]), engine.tensor([3.0, 1.0])
 
 
-def twice_back(f, x, u):
-    x = x.detach().requires_grad_()
-    (slopes,) = engine.autograd.grad(f(x), x)
-    return engine.autograd.grad(slopes, x, u)[0]
-
-
 def right_curve(f, x, u):
     """By going back twice."""
     x = x.detach().requires_grad_()
@@ -313,18 +307,6 @@ def added_up(f, x, u):
     f(x).backward(create_graph=True)
     (x.grad @ u).backward()
     return x.grad.detach()
-
-
-def no_number(f, x, u):
-    x = x.detach().requires_grad_()
-    (slopes,) = engine.autograd.grad(f(x), x, create_graph=True)
-    return engine.autograd.grad(slopes * u, x)[0]
-
-
-def along_the_gradient(f, x, u):
-    x = x.detach().requires_grad_()
-    (slopes,) = engine.autograd.grad(f(x), x, create_graph=True)
-    return engine.autograd.grad((slopes * slopes).sum(), x)[0]
 
 
 def row_after_row(f, x, u):
@@ -611,7 +593,7 @@ EXERCISES = (
             "That is H u, multiplied by u once more, place by place. H u itself is asked for.",
             lambda f, x, u: right_curve(f, x + u, u),
             "You have gone to x + u. The place is x; u is only the direction.",
-            along_the_gradient,
+            changed(right_curve, "slopes, x, u", "(slopes * slopes).sum(), x"),
             "You go along the gradient itself. The direction is u: `g @ u`, and not `g @ g`.",
             lambda f, x, u: right_curve(f, x, -u),
             "The sign is the wrong way round; the rest is right.",
@@ -629,7 +611,7 @@ EXERCISES = (
             "The right numbers, in a tuple, as `autograd.grad` gives them. Take them out of it: `[0]`.",
             lambda f, x, u: right_curve(f, x, engine.ones_like(u)),
             "You go along [1, 1, ...]. The direction that is asked for is u.",
-            no_number,
+            changed(right_curve, "slopes, x, u", "slopes * u, x"),
             "`g * u` is a whole row, and a backward pass begins at one number: `g @ u`, or `grad_outputs=u`.",
             lambda f, x, u: right_curve(f, x, u / u.norm()),
             "You made u one long. Take it as it is: for a u twice as long, the gradient changes twice as much.",
@@ -642,7 +624,7 @@ EXERCISES = (
             "That is the gradient itself. How does it change along u?",
             lambda f, x, u: engine.func.hessian(f)(x) @ u,
             "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
-            twice_back,
+            changed(right_curve, ", create_graph=True", ""),
             "The slopes have no notes of how they were made: `create_graph=True` in the first pass.",
         ),
         properties=(

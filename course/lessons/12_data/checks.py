@@ -5,7 +5,7 @@ import random
 
 import engine
 from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import mistakes
+from course.judging.mistakes import changed, mistakes
 from engine import nn
 from engine.utils.data import DataLoader, Dataset, TensorDataset
 
@@ -257,17 +257,6 @@ def by_python(x, y):
     return x[order], y[order]
 
 
-def in_place(x, y):
-    order = engine.randperm(len(x))
-    x[:], y[:] = x[order], y[order]
-    return x, y
-
-
-def drawn(x, y):
-    order = engine.randint(0, len(x), (len(x),))
-    return x[order], y[order]
-
-
 EXERCISES = (
     Exercise(
         key="12.1",
@@ -501,7 +490,7 @@ EXERCISES = (
             "Nothing is shuffled any more.",
             lambda x, y: (x.flip(0), y.flip(0)),
             "Together, yes. But it is the same order in each call.",
-            drawn,
+            changed(one_order, "randperm(len(x))", "randint(0, len(x), (len(x),))"),
             "randint may draw an example twice, and leave another one out. randperm takes each once.",
             lambda x, y: [part[order] for order in [engine.randperm(len(x) - 1)] for part in (x, y)],
             "One example is lost: `randperm(n)` gives the n numbers from 0 to n - 1, all of them.",
@@ -515,7 +504,7 @@ EXERCISES = (
                 "The order does not come from `engine.randperm`, so `engine.manual_seed` does not bring it back.",
             ),
             Property(
-                in_place,
+                changed(one_order, "return x[order], y[order]", "x[:], y[:] = x[order], y[order]; return x, y"),
                 lambda did: did.result["what was given is as it was"],
                 "You write into the tables that were given. Whoever holds them finds another order. `x[order]` makes "
                 "new ones: return those.",

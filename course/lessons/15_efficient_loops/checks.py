@@ -106,17 +106,6 @@ def epoch(model, loss_fn, optimizer, batches):
     return total / len(batches)
 
 
-def mean_of_examples(model, loss_fn, optimizer, batches):
-    total = seen = 0
-    for x, y in batches:
-        loss = loss_fn(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        total, seen = total + loss.item() * len(x), seen + len(x)
-    return total / seen
-
-
 def without_training(model, loss_fn, optimizer, batches):
     with engine.no_grad():
         return sum(loss_fn(model(x), y).item() for x, y in batches) / len(batches)
@@ -403,7 +392,15 @@ EXERCISES = (
             changed(epoch, "loss.item()", "loss.item() * len(x)"),
             "You multiply each loss by its number of examples, and divide the sum by the number of batches. "
             "Return the plain mean of the batches' losses.",
-            mean_of_examples,
+            changed(
+                epoch,
+                "total = 0.0",
+                "total = seen = 0",
+                "loss.item()",
+                "loss.item() * len(x); seen += len(x)",
+                "len(batches)",
+                "seen",
+            ),
             "That is the mean over the *examples*, which is often the better one. But return the mean of the "
             "batches' losses.",
         ),

@@ -784,7 +784,7 @@ EXERCISES = (
             "The last part is smaller than `size`, and was left out.",
             all_at_once_in_parts,
             "The network sees all examples at once. Cut the examples, not the scores, and go back for each part.",
-            changed(backward_in_parts, "loss = ", "with engine.no_grad(): loss = "),
+            changed(backward_in_parts, "loss = ", "with engine.no_grad(): loss = ", "(loss / len(x)).backward()", ""),
             "Without notes there are no gradients. Here you need the graph, of one part at a time.",
             weighted(lambda n, all, size: n),
             "That is the gradient of the *sum* over the examples. Divide by their number.",

@@ -436,8 +436,8 @@ EXERCISES = (
             "The program comes back as it was. The key of a step is what it does and takes, without its name.",
             changed(
                 in_one_round,
-                "setdefault(known, name)",
-                "get(known, name) if kept and known == kept[-1][1:] else name; first[known] = name",
+                "first.setdefault(known, name)",
+                "kept[-1][0] if kept and kept[-1][1:] == known else name",
             ),
             "You compare each step only with the one just before it. Any earlier step may be the same.",
             and_needed,

@@ -1,4 +1,4 @@
-"""The usual mistakes of an exercise, and how one is written down as what it changes in a right answer.
+"""The words in which `checks.py` says what goes wrong: usual mistakes, properties, and a right answer changed.
 
 Nearly every wrong answer is a right one with one line otherwise.
 """
@@ -8,6 +8,8 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from typing import Any
+
+from course.judging.exercises import Property
 
 
 def mistakes(*parts: Any) -> tuple[tuple[Any, str], ...]:
@@ -21,6 +23,20 @@ def mistakes(*parts: Any) -> tuple[tuple[Any, str], ...]:
     if len(parts) % 2:
         raise ValueError(f"nothing is said of the last wrong answer, {parts[-1]!r}")
     return tuple(zip(parts[::2], parts[1::2], strict=True))
+
+
+def properties(*parts: Any) -> tuple[Property, ...]:
+    """Return what an exercise's answers must have besides, for its `properties=`: the three parts of each in turn.
+
+    Raises ValueError where one of the three is missing.
+    """
+    found = tuple(map(Property, parts[::3], parts[1::3], parts[2::3]))
+    for one in found:
+        if not callable(one.holds) or not isinstance(one.says, str):
+            raise ValueError(f"an example, a predicate and a sentence are wanted, and here are {tuple(one)}")
+    if len(parts) % 3:
+        raise ValueError(f"the last property is incomplete: {parts[len(found) * 3 :]}")
+    return found
 
 
 def changed(right: Callable, *parts: str) -> Callable:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 
 # 1.2
 
@@ -509,17 +509,13 @@ EXERCISES = (
             lambda t: (t > 0) * 1.0,
             "That puts a 1 where the number should stay as it is.",
         ),
-        properties=(
-            Property(
-                lambda t: t.clamp(0, 500),
-                lambda did: np.allclose(did.result[did.before["0"] > 0], did.before["0"][did.before["0"] > 0]),
-                "Some numbers above 0 have changed. They should stay as they are, however large or small.",
-            ),
-            Property(
-                lambda t: t.clamp(min=-0.0005),
-                lambda did: not did.result[did.before["0"] < 0].any(),
-                "Not every negative number has become 0.",
-            ),
+        properties=properties(
+            lambda t: t.clamp(0, 500),
+            lambda did: np.allclose(did.result[did.before["0"] > 0], did.before["0"][did.before["0"] > 0]),
+            "Some numbers above 0 have changed. They should stay as they are, however large or small.",
+            lambda t: t.clamp(min=-0.0005),
+            lambda did: not did.result[did.before["0"] < 0].any(),
+            "Not every negative number has become 0.",
         ),
         hints=(
             "t[t < 0] = 0.0 writes into t. Whose numbers are those?",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import mistakes, properties
 from course.judging.sources import loops
 
 
@@ -445,64 +445,42 @@ EXERCISES = (
             with_methods(expand=expanded(lambda old, new, step: step if old == new else 1)),
             "expand has a stride of 1 where it stretches: that leads on to the next number, not to the same again.",
         ),
-        properties=(
-            Property(
-                with_methods(place=lambda t, *index: t.offset + index[0] * t.stride[0] + index[1] * t.stride[1]),
-                lambda did: not (did.error in ("IndexError", "ValueError") and "t.place(" in did.shown),
-                "place takes two dimensions for granted. There may be one, or three: take the numbers of `index` and "
-                "`self.stride` in pairs, with `zip`, however many there are.",
-            ),
-            Property(
-                with_methods(T=property(two_for_granted)),
-                lambda did: not (did.error in ("IndexError", "ValueError") and did.shown.endswith("t.T")),
-                "T takes two dimensions for granted. Here there are three: read the whole shape and the whole stride "
-                "from the back.",
-            ),
-            Property(
-                with_methods(permute=lambda *_: None),
-                lambda did: "nothing came of" not in did.result,
-                "All before it is right. Here nothing comes back: three dots are left, or a `return` is missing.",
-            ),
-            Property(
-                with_methods(T=lambda t: Written.permute(t, *reversed(range(len(t.shape))))),
-                lambda did: "a method came of" not in did.result,
-                "Without parentheses, `t.T` is the method itself. The line `@property` above it is missing.",
-            ),
-            Property(
-                with_methods(permute=never_made),
-                lambda did: "no tuple came of" not in did.result,
-                "A shape and a stride are tuples. `(... for ...)` and `reversed(...)` make none: use `tuple(...)`.",
-            ),
-            Property(
-                with_methods(T=property(lambda t: t.shape[::-1])),
-                lambda did: did.error or isinstance(did.result, dict) or not isinstance(did.expected, dict),
-                "This is only a part of the recipe. Return a new Tiny.",
-            ),
-            Property(
-                with_methods(permute=lambda t, *dims: type(t)(t.memory, dims, t.stride, t.offset)),
-                lambda did: did.result["shape"] == did.expected["shape"],
-                "The new shape is not right. Which of the old sizes goes where? (That of expand is given.)",
-            ),
-            Property(
-                with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, (0, *t.stride), t.offset)),
-                lambda did: did.result["stride"] == did.expected["stride"],
-                "The new strides are not right. Each dimension takes its own along; where expand stretches, it is 0.",
-            ),
-            Property(
-                with_methods(T=property(copied_columns)),
-                lambda did: did.result["the memory is the same"],
-                "The memory is another one now. A view shares it: hand on `self.memory` itself, and change the recipe.",
-            ),
-            Property(
-                with_methods(expand=without_offset(Written.expand)),
-                lambda did: did.result["offset"] == did.expected["offset"],
-                "The new tensor begins at another place. Hand on the offset, too.",
-            ),
-            Property(
-                with_methods(T=property(turned_in_place)),
-                lambda did: did.result["t.shape afterwards"] == did.expected["t.shape afterwards"],
-                "`t` itself has been changed. Leave `self` as it is, and return a new Tiny.",
-            ),
+        properties=properties(
+            with_methods(place=lambda t, *index: t.offset + index[0] * t.stride[0] + index[1] * t.stride[1]),
+            lambda did: not (did.error in ("IndexError", "ValueError") and "t.place(" in did.shown),
+            "place takes two dimensions for granted. There may be one, or three: take the numbers of `index` and "
+            "`self.stride` in pairs, with `zip`, however many there are.",
+            with_methods(T=property(two_for_granted)),
+            lambda did: not (did.error in ("IndexError", "ValueError") and did.shown.endswith("t.T")),
+            "T takes two dimensions for granted. Here there are three: read the whole shape and the whole stride "
+            "from the back.",
+            with_methods(permute=lambda *_: None),
+            lambda did: "nothing came of" not in did.result,
+            "All before it is right. Here nothing comes back: three dots are left, or a `return` is missing.",
+            with_methods(T=lambda t: Written.permute(t, *reversed(range(len(t.shape))))),
+            lambda did: "a method came of" not in did.result,
+            "Without parentheses, `t.T` is the method itself. The line `@property` above it is missing.",
+            with_methods(permute=never_made),
+            lambda did: "no tuple came of" not in did.result,
+            "A shape and a stride are tuples. `(... for ...)` and `reversed(...)` make none: use `tuple(...)`.",
+            with_methods(T=property(lambda t: t.shape[::-1])),
+            lambda did: did.error or isinstance(did.result, dict) or not isinstance(did.expected, dict),
+            "This is only a part of the recipe. Return a new Tiny.",
+            with_methods(permute=lambda t, *dims: type(t)(t.memory, dims, t.stride, t.offset)),
+            lambda did: did.result["shape"] == did.expected["shape"],
+            "The new shape is not right. Which of the old sizes goes where? (That of expand is given.)",
+            with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, (0, *t.stride), t.offset)),
+            lambda did: did.result["stride"] == did.expected["stride"],
+            "The new strides are not right. Each dimension takes its own along; where expand stretches, it is 0.",
+            with_methods(T=property(copied_columns)),
+            lambda did: did.result["the memory is the same"],
+            "The memory is another one now. A view shares it: hand on `self.memory` itself, and change the recipe.",
+            with_methods(expand=without_offset(Written.expand)),
+            lambda did: did.result["offset"] == did.expected["offset"],
+            "The new tensor begins at another place. Hand on the offset, too.",
+            with_methods(T=property(turned_in_place)),
+            lambda did: did.result["t.shape afterwards"] == did.expected["t.shape afterwards"],
+            "`t` itself has been changed. Leave `self` as it is, and return a new Tiny.",
         ),
         understood="A view is another recipe for the same memory: that is why T, permute and expand cost nothing.",
         hints=(
@@ -556,17 +534,13 @@ EXERCISES = (
             lambda t: t.reshape(len(t), t.shape[1], -1),
             "There is one dimension too many: a table is asked for.",
         ),
-        properties=(
-            Property(
-                fixed_rows,
-                lambda did: not (did.error == "RuntimeError" and fixed(did.source)),
-                "A size is written as a number. `len(batch)` and -1 hold for a batch of any size.",
-            ),
-            Property(
-                lambda t: t.transpose(1, 3).reshape(len(t), -1),
-                lambda did: not_only_turned(did.result, did.expected),
-                "Each row has the right numbers, in another order. Leave the dimensions in theirs.",
-            ),
+        properties=properties(
+            fixed_rows,
+            lambda did: not (did.error == "RuntimeError" and fixed(did.source)),
+            "A size is written as a number. `len(batch)` and -1 hold for a batch of any size.",
+            lambda t: t.transpose(1, 3).reshape(len(t), -1),
+            lambda did: not_only_turned(did.result, did.expected),
+            "Each row has the right numbers, in another order. Leave the dimensions in theirs.",
         ),
         understood="reshape is a view where strides allow it and a copy where they do not; view is never a copy.",
         hints=(
@@ -689,18 +663,14 @@ EXERCISES = (
             lambda p, q: p @ q.T,
             "That multiplies the points. A distance begins with a difference.",
         ),
-        properties=(
-            Property(
-                in_a_loop,
-                lambda did: not loops(did.source),
-                "No loop, please, nor a list made by one: let a dimension of size 1 do it.",
-            ),
-            Property(
-                askew,
-                lambda did: did.error != "RuntimeError" or "-=" in did.source,
-                "The shapes do not meet. Write them one below the other: across or up comes last in both, and the "
-                "dimensions of size 1 go before it, at different places.",
-            ),
+        properties=properties(
+            in_a_loop,
+            lambda did: not loops(did.source),
+            "No loop, please, nor a list made by one: let a dimension of size 1 do it.",
+            askew,
+            lambda did: did.error != "RuntimeError" or "-=" in did.source,
+            "The shapes do not meet. Write them one below the other: across or up comes last in both, and the "
+            "dimensions of size 1 go before it, at different places.",
         ),
         understood="A dimension of size 1, put in at the right place, makes each meet each without a loop.",
         hints=(
@@ -760,18 +730,14 @@ EXERCISES = (
             split,
             "You have the four questions, in the order of reading. Now put them in the order asked for.",
         ),
-        properties=(
-            Property(
-                divided,
-                lambda did: not (did.error == "TypeError" and divides(did.source)),
-                "`/` always gives a float, such as 2.0, and a size is a whole number: divide with `//`.",
-            ),
-            Property(
-                by_strides(lambda points, size: (size * size, size, points, 1)),
-                lambda did: "as_strided" not in did.source or did.error or np.array_equal(did.result, did.expected),
-                "Check your strides one by one: how far is it in memory to the next row of tiles, to the next tile, "
-                "to the next line in a tile, and to the next point?",
-            ),
+        properties=properties(
+            divided,
+            lambda did: not (did.error == "TypeError" and divides(did.source)),
+            "`/` always gives a float, such as 2.0, and a size is a whole number: divide with `//`.",
+            by_strides(lambda points, size: (size * size, size, points, 1)),
+            lambda did: "as_strided" not in did.source or did.error or np.array_equal(did.result, did.expected),
+            "Check your strides one by one: how far is it in memory to the next row of tiles, to the next tile, "
+            "to the next line in a tile, and to the next point?",
         ),
         understood="Cut a question in two with view, reorder with permute: both change the recipe alone.",
         hints=(

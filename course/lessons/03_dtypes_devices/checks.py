@@ -5,8 +5,8 @@ from unittest import mock
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import mistakes, properties
 from course.judging.sources import calls, calls_itself, loops
 
 # 3.1
@@ -346,28 +346,19 @@ EXERCISES = (
             lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=by)),
             "The limit is white, which is 255, and not `by`.",
         ),
-        properties=(
-            Property(
-                brighten_in_place,
-                lambda did: np.array_equal(did.before["0"], did.after["0"]),
-                "The picture that was given is changed. Write into a tensor of your own.",
-            ),
-            Property(
-                lambda pixels, by: wide(pixels, by - by // 2),
-                lambda did: (did.result == did.expected)[did.expected < 255].all(),
-                "A pixel that does not become white is `by` brighter. Here it is not.",
-            ),
-            Property(
-                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=250)),
-                lambda did: not ((did.result < 255) & (did.expected == 255)).any(),
-                "What would be brighter than white has not become white, which is 255.",
-            ),
-            Property(
-                lambda pixels, by: engine.where(pixels > 200, 255, wide(pixels, by)).to(engine.uint8),
-                lambda did: not ((did.result == 255) & (did.expected < 255)).any(),
-                "Some pixels have become white that would not be too bright. How bright one may have been depends on "
-                "`by`.",
-            ),
+        properties=properties(
+            brighten_in_place,
+            lambda did: np.array_equal(did.before["0"], did.after["0"]),
+            "The picture that was given is changed. Write into a tensor of your own.",
+            lambda pixels, by: wide(pixels, by - by // 2),
+            lambda did: (did.result == did.expected)[did.expected < 255].all(),
+            "A pixel that does not become white is `by` brighter. Here it is not.",
+            lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=250)),
+            lambda did: not ((did.result < 255) & (did.expected == 255)).any(),
+            "What would be brighter than white has not become white, which is 255.",
+            lambda pixels, by: engine.where(pixels > 200, 255, wide(pixels, by)).to(engine.uint8),
+            lambda did: not ((did.result == 255) & (did.expected < 255)).any(),
+            "Some pixels have become white that would not be too bright. How bright one may have been depends on `by`.",
         ),
         understood=(
             "A type with little room never says that it is full: you make room before the sum, or keep the sum small."
@@ -431,28 +422,19 @@ EXERCISES = (
             lambda x: x.float().mean(0),
             "mean(0) takes the mean of each column. Leave out the 0: one number is asked for.",
         ),
-        properties=(
-            Property(
-                lambda x: x.int().float().mean(),
-                mean_of(np.trunc),
-                "Going to whole numbers cut the fractions off: 1.5 became 1. Go to float32 directly.",
-            ),
-            Property(
-                lambda x: x.half().float().mean(),
-                mean_of(lambda x: x.astype(np.float16)),
-                "On the way through float16 you lose digits, and 70000 becomes inf. Go to float32 directly.",
-            ),
-            Property(
-                lambda x: x.to(engine.bfloat16).float().mean(),
-                mean_of(few_digits),
-                "On the way through bfloat16 only two or three digits are left. Go to float32 directly.",
-            ),
-            Property(
-                lambda x: x.to(engine.uint8).float().mean(),
-                mean_of(lambda x: np.trunc(x).astype(np.int64) % 256),
-                "A type of 8 bits has no room for fractions or for 70000: it starts again from 0. Go to float32"
-                " directly.",
-            ),
+        properties=properties(
+            lambda x: x.int().float().mean(),
+            mean_of(np.trunc),
+            "Going to whole numbers cut the fractions off: 1.5 became 1. Go to float32 directly.",
+            lambda x: x.half().float().mean(),
+            mean_of(lambda x: x.astype(np.float16)),
+            "On the way through float16 you lose digits, and 70000 becomes inf. Go to float32 directly.",
+            lambda x: x.to(engine.bfloat16).float().mean(),
+            mean_of(few_digits),
+            "On the way through bfloat16 only two or three digits are left. Go to float32 directly.",
+            lambda x: x.to(engine.uint8).float().mean(),
+            mean_of(lambda x: np.trunc(x).astype(np.int64) % 256),
+            "A type of 8 bits has no room for fractions or for 70000: it starts again from 0. Go to float32 directly.",
         ),
         understood="Choose the type before you compute: what a sum has lost, no later change of type brings back.",
         hints=(
@@ -502,25 +484,18 @@ EXERCISES = (
             lambda dtype: engine.finfo(dtype).eps,
             "`finfo` knows it. Find it here by halving.",
         ),
-        properties=(
-            Property(
-                lambda dtype: halved(dtype, one=lambda dtype: 1.0),
-                lambda did: did.result != 2.0**-52 or did.expected == 2.0**-52,
-                "You computed with Python's numbers, which are float64. Use tensors of the type that is asked for.",
-            ),
-            Property(
-                lambda dtype: 0.0,
-                lambda did: did.result != 0,
-                "The step has become 0. Is it the same tensor as your 1? `step = one` makes no second tensor,"
-                " and `step /= 2`"
-                " would then halve both.",
-            ),
-            Property(
-                from_a_table,
-                tried,
-                "The numbers are right, but they were known before. Let the engine's own sums find them: halve"
-                " in a loop.",
-            ),
+        properties=properties(
+            lambda dtype: halved(dtype, one=lambda dtype: 1.0),
+            lambda did: did.result != 2.0**-52 or did.expected == 2.0**-52,
+            "You computed with Python's numbers, which are float64. Use tensors of the type that is asked for.",
+            lambda dtype: 0.0,
+            lambda did: did.result != 0,
+            "The step has become 0. Is it the same tensor as your 1? `step = one` makes no second tensor,"
+            " and `step /= 2`"
+            " would then halve both.",
+            from_a_table,
+            tried,
+            "The numbers are right, but they were known before. Let the engine's own sums find them: halve in a loop.",
         ),
         understood="`eps` is no secret of the type: it is the last step that a 1 still notices.",
         hints=(

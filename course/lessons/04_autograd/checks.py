@@ -3,8 +3,8 @@
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 
 
 def square(x):
@@ -367,18 +367,14 @@ EXERCISES = (
             lambda f, x: f(x).item(),
             "That is the output at x. The slope there is asked for.",
         ),
-        properties=(
-            Property(
-                lambda f, x: (f(x.item() + 0.0001) - f(x.item() - 0.0001)) / 0.0002,
-                lambda did: did.result["the machine's run took notes"],
-                "No run of the machine took notes, so this slope is nudged, or worked out by hand. Let backward() do "
-                "it, on a knob of your own.",
-            ),
-            Property(
-                lambda f, x: round(exact_slope(f, x), 2),
-                lambda did: not nearly_right(did),
-                "Digits are lost. Is the slope rounded or cut off, or has your knob another type than x?",
-            ),
+        properties=properties(
+            lambda f, x: (f(x.item() + 0.0001) - f(x.item() - 0.0001)) / 0.0002,
+            lambda did: did.result["the machine's run took notes"],
+            "No run of the machine took notes, so this slope is nudged, or worked out by hand. Let backward() do "
+            "it, on a knob of your own.",
+            lambda f, x: round(exact_slope(f, x), 2),
+            lambda did: not nearly_right(did),
+            "Digits are lost. Is the slope rounded or cut off, or has your knob another type than x?",
         ),
         understood="A knob of your own, with the same number in it, has the same slope, and nobody else sees it.",
         hints=(
@@ -446,15 +442,13 @@ EXERCISES = (
                 )
             ),
         ),
-        properties=(
-            Property(
-                two_steps,
-                lambda did: (
-                    "one step" not in did.shown
-                    or not any(abs(did.result["x"] - 4 * 0.8**steps) < 1e-4 for steps in range(2, 20))
-                ),
-                "You take more than one step. The loop belongs to those who call the function.",
+        properties=properties(
+            two_steps,
+            lambda did: (
+                "one step" not in did.shown
+                or not any(abs(did.result["x"] - 4 * 0.8**steps) < 1e-4 for steps in range(2, 20))
             ),
+            "You take more than one step. The loop belongs to those who call the function.",
         ),
         hints=(
             "Three things happen: ask for the slope, turn the knob, clear the slope.",
@@ -507,29 +501,21 @@ EXERCISES = (
             changed(walk, "append(x.item())", "append(x.item()); return positions"),
             "The walk ends after its first step. Is `return` inside the loop?",
         ),
-        properties=(
-            Property(
-                until_it_rises,
-                lambda did: len(did.result) >= len(did.expected),
-                "The start and the position after each of `steps` steps: do not end the walk early. Ask why it climbs.",
-            ),
-            Property(
-                changed(walk, "rate * x.grad", "rate / 10 * x.grad"),
-                lambda did: not isinstance(did.result[1], float) or abs(did.result[1] - did.expected[1]) < 1e-4,
-                "Not even the first step is right now. It is `rate` times the slope, as it was: what goes wrong comes"
-                " after it.",
-            ),
-            Property(
-                lambda f, start, rate, steps: walked(f, start, rate, steps + 1),
-                lambda did: len(did.result) <= len(did.expected),
-                "Too many positions: the start, and one after each of `steps` steps.",
-            ),
-            Property(
-                changed(walk, "for _", "for i", "x.grad = None", "x.grad = None if i % 2 else x.grad"),
-                first_step_alone,
-                "The first step is right, and a later one is not. It should be `rate` times the slope of its own "
-                "round, with nothing left in x.grad from before.",
-            ),
+        properties=properties(
+            until_it_rises,
+            lambda did: len(did.result) >= len(did.expected),
+            "The start and the position after each of `steps` steps: do not end the walk early. Ask why it climbs.",
+            changed(walk, "rate * x.grad", "rate / 10 * x.grad"),
+            lambda did: not isinstance(did.result[1], float) or abs(did.result[1] - did.expected[1]) < 1e-4,
+            "Not even the first step is right now. It is `rate` times the slope, as it was: what goes wrong comes"
+            " after it.",
+            lambda f, start, rate, steps: walked(f, start, rate, steps + 1),
+            lambda did: len(did.result) <= len(did.expected),
+            "Too many positions: the start, and one after each of `steps` steps.",
+            changed(walk, "for _", "for i", "x.grad = None", "x.grad = None if i % 2 else x.grad"),
+            first_step_alone,
+            "The first step is right, and a later one is not. It should be `rate` times the slope of its own "
+            "round, with nothing left in x.grad from before.",
         ),
         hints=(
             "Print x.grad in each round. Is it the slope at x?",
@@ -617,26 +603,20 @@ EXERCISES = (
             lambda *a: fitted(*a)[::-1],
             "The two are in the opposite order: first bend, then height.",
         ),
-        properties=(
-            Property(
-                changed(fit, "engine.tensor(0.0", "engine.tensor(0.1"),
-                lambda did: "1 step" not in did.shown or wrong_of_two(did) != 2,
-                "Not even the first step is right. Both knobs begin at 0, and are turned by the rate times the slope of"
-                " the loss, which is the mean of (bend * x**2 + height - y)**2.",
+        properties=properties(
+            changed(fit, "engine.tensor(0.0", "engine.tensor(0.1"),
+            lambda did: "1 step" not in did.shown or wrong_of_two(did) != 2,
+            "Not even the first step is right. Both knobs begin at 0, and are turned by the rate times the slope of"
+            " the loss, which is the mean of (bend * x**2 + height - y)**2.",
+            changed(fit, "rate * height.grad", "rate * height.grad / 2"),
+            lambda did: "1 step" not in did.shown or wrong_of_two(did) != 1,
+            "After the first step one knob is where it should be, and the other is not.",
+            changed(
+                fit, "_ in range(steps)", "i in range(steps)", "bend.grad = height", "if i % 2: bend.grad = height"
             ),
-            Property(
-                changed(fit, "rate * height.grad", "rate * height.grad / 2"),
-                lambda did: "1 step" not in did.shown or wrong_of_two(did) != 1,
-                "After the first step one knob is where it should be, and the other is not.",
-            ),
-            Property(
-                changed(
-                    fit, "_ in range(steps)", "i in range(steps)", "bend.grad = height", "if i % 2: bend.grad = height"
-                ),
-                lambda did: "5 steps" not in did.shown or not wrong_of_two(did),
-                "After five steps the knobs are not where they should be. If one step is right, look at what a round "
-                "leaves behind for the next.",
-            ),
+            lambda did: "5 steps" not in did.shown or not wrong_of_two(did),
+            "After five steps the knobs are not where they should be. If one step is right, look at what a round "
+            "leaves behind for the next.",
         ),
         hints=(
             "It is the loop of the lesson's last part, with another formula for the line.",

@@ -5,8 +5,8 @@ from unittest import mock
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 from course.judging.sources import calls, calls_itself
 from engine.core.graph import Node
 
@@ -599,13 +599,11 @@ EXERCISES = (
             lambda node: 1 + len(node.next_functions),
             "You counted the node and those it points to. They point further back: go on to the ends.",
         ),
-        properties=(
-            Property(
-                with_a_set_for_each_call,
-                lambda did: not (did.result == 1 and "c = a * b" in did.shown and calls_itself(did.source)),
-                "Each call begins with a set of its own, so none knows what the others have seen. Let all of them use "
-                "one set: hand it on as an argument, or walk in a loop with a list of nodes that wait.",
-            ),
+        properties=properties(
+            with_a_set_for_each_call,
+            lambda did: not (did.result == 1 and "c = a * b" in did.shown and calls_itself(did.source)),
+            "Each call begins with a set of its own, so none knows what the others have seen. Let all of them use "
+            "one set: hand it on as an argument, or walk in a loop with a list of nodes that wait.",
         ),
         hints=(
             "Walk the graph as `tree` does. What must you remember, so that no node is counted twice?",
@@ -652,23 +650,17 @@ EXERCISES = (
             lambda g, x, y: (g / y, -g / x),
             "For y: ask the node with y = 1, 2 and 3, and x = 6. What do you see?",
         ),
-        properties=(
-            Property(
-                by_asking,
-                lambda did: not calls(did.source, "grad", "grad_fn", "backward", "vjp"),
-                "The numbers are right, but they come from a node. Write the rule itself, by arithmetic.",
-            ),
-            Property(
-                lambda g, x, y: (g / y**2, -g * x / y**2),
-                lambda did: np.allclose(did.result[0], did.expected[0]),
-                "For x: ask the node with y = 1, 2 and 4, with another x, and with -2 arriving. What does each change?",
-            ),
-            Property(
-                lambda g, x, y: (g / y, -g * y / x**2),
-                lambda did: np.allclose(did.result[1], did.expected[1]),
-                "For y: ask the node with x = 6, 12 and 18, then with y = 1, 2 and 4, and with -2 arriving. What does"
-                " each change?",
-            ),
+        properties=properties(
+            by_asking,
+            lambda did: not calls(did.source, "grad", "grad_fn", "backward", "vjp"),
+            "The numbers are right, but they come from a node. Write the rule itself, by arithmetic.",
+            lambda g, x, y: (g / y**2, -g * x / y**2),
+            lambda did: np.allclose(did.result[0], did.expected[0]),
+            "For x: ask the node with y = 1, 2 and 4, with another x, and with -2 arriving. What does each change?",
+            lambda g, x, y: (g / y, -g * y / x**2),
+            lambda did: np.allclose(did.result[1], did.expected[1]),
+            "For y: ask the node with x = 6, 12 and 18, then with y = 1, 2 and 4, and with -2 arriving. What does"
+            " each change?",
         ),
         hints=(
             "First vary `arriving`: what is passed on is proportional to it. Then vary x alone, and then y alone.",

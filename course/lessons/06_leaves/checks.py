@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 from course.judging.sources import calls
 
 # 6.2
@@ -439,38 +439,26 @@ EXERCISES = (
             "They are knobs, but with 20 of them in 64 bits not the same numbers: `randn(n, dtype=dtype)` draws "
             "others there. Draw as the given line does, `randn(n)`, and convert then.",
         ),
-        properties=(
-            Property(
-                lambda n, dtype: engine.randn(n).to(dtype) * 0.1,
-                lambda did: did.result["requires_grad"],
-                "It is a leaf, but nobody has asked it to take notes.",
-            ),
-            Property(
-                lambda n, dtype: (engine.randn(n, requires_grad=True).to(dtype) * 0.1).requires_grad_(),
-                lambda did: did.result["is_leaf"],
-                "It is still a result: something was computed after the asking. To ask the result, too, makes no leaf "
-                "of it.",
-            ),
-            Property(
-                lambda n, dtype: (engine.randn(n, requires_grad=True) * 0.1).to(dtype).requires_grad_(False),
-                lambda did: did.error != "RuntimeError",
-                "The order is wrong, hence the error: first compute, with what takes no notes, and then ask.",
-            ),
-            Property(
-                lambda n, dtype: [(engine.randn(1).to(dtype) * 0.1).requires_grad_() for _ in range(n)],
-                lambda did: not isinstance(did.result, list),
-                "It gives a list. One tensor is asked for, with n numbers in it.",
-            ),
-            Property(
-                lambda n, dtype: engine.randn(n).to(dtype).requires_grad_(),
-                lambda did: abs(did.result["numbers"]).max() < 5 * abs(did.expected["numbers"]).max(),
-                "The numbers are not small: the `* 0.1` is missing.",
-            ),
-            Property(
-                lambda n, dtype: (engine.randn(n) * 0.1).requires_grad_(),
-                lambda did: did.result["type"] == did.expected["type"],
-                "The numbers are of the wrong type for 64 bits: the `to(dtype)` is missing.",
-            ),
+        properties=properties(
+            lambda n, dtype: engine.randn(n).to(dtype) * 0.1,
+            lambda did: did.result["requires_grad"],
+            "It is a leaf, but nobody has asked it to take notes.",
+            lambda n, dtype: (engine.randn(n, requires_grad=True).to(dtype) * 0.1).requires_grad_(),
+            lambda did: did.result["is_leaf"],
+            "It is still a result: something was computed after the asking. To ask the result, too, makes no leaf "
+            "of it.",
+            lambda n, dtype: (engine.randn(n, requires_grad=True) * 0.1).to(dtype).requires_grad_(False),
+            lambda did: did.error != "RuntimeError",
+            "The order is wrong, hence the error: first compute, with what takes no notes, and then ask.",
+            lambda n, dtype: [(engine.randn(1).to(dtype) * 0.1).requires_grad_() for _ in range(n)],
+            lambda did: not isinstance(did.result, list),
+            "It gives a list. One tensor is asked for, with n numbers in it.",
+            lambda n, dtype: engine.randn(n).to(dtype).requires_grad_(),
+            lambda did: abs(did.result["numbers"]).max() < 5 * abs(did.expected["numbers"]).max(),
+            "The numbers are not small: the `* 0.1` is missing.",
+            lambda n, dtype: (engine.randn(n) * 0.1).requires_grad_(),
+            lambda did: did.result["type"] == did.expected["type"],
+            "The numbers are of the wrong type for 64 bits: the `to(dtype)` is missing.",
         ),
         understood="First compute, then ask: every operation after the asking makes a result, and the knob is lost.",
         hints=(
@@ -544,23 +532,17 @@ EXERCISES = (
             lambda x, functions: [slope.sum() for slope in kept(x, functions)],
             "A result with several numbers has as many slopes. Do not add them up.",
         ),
-        properties=(
-            Property(
-                changed(kept, "    x.backward()", "", "append(x)", "append(x); x.sum().backward()"),
-                lambda did: did.error != "RuntimeError",
-                "The backward pass failed. Do you go back more than once? Once will do, from the last result.",
-            ),
-            Property(
-                lambda x, functions: [float(slope) for slope in kept(x, functions)],
-                lambda did: did.error != "ValueError",
-                "`float()` takes out one number. A result with several numbers has as many slopes: leave the tensors.",
-            ),
-            Property(
-                lambda x, functions: kept(x, functions)[:0],
-                lambda did: did.result != [],
-                "The list is empty. If your hooks should fill it: are they there before `backward()`, and do they put "
-                "what arrives into the list?",
-            ),
+        properties=properties(
+            changed(kept, "    x.backward()", "", "append(x)", "append(x); x.sum().backward()"),
+            lambda did: did.error != "RuntimeError",
+            "The backward pass failed. Do you go back more than once? Once will do, from the last result.",
+            lambda x, functions: [float(slope) for slope in kept(x, functions)],
+            lambda did: did.error != "ValueError",
+            "`float()` takes out one number. A result with several numbers has as many slopes: leave the tensors.",
+            lambda x, functions: kept(x, functions)[:0],
+            lambda did: did.result != [],
+            "The list is empty. If your hooks should fill it: are they there before `backward()`, and do they put "
+            "what arrives into the list?",
         ),
         understood="What passes through a result is not kept, unless you ask for it beforehand.",
         hints=(
@@ -623,44 +605,32 @@ EXERCISES = (
             at_the_end,
             "This kind of hook is for knobs alone, and comes after the adding. `h` may be a result.",
         ),
-        properties=(
-            Property(
-                with_the_numbers,
-                lambda did: not without_a_hook(did.source),
-                "No hook waits at `h`. The numbers *of* h are not to be limited, but those that arrive there later: "
-                "give `h.register_hook` a function that limits them.",
+        properties=properties(
+            with_the_numbers,
+            lambda did: not without_a_hook(did.source),
+            "No hook waits at `h`. The numbers *of* h are not to be limited, but those that arrive there later: "
+            "give `h.register_hook` a function that limits them.",
+            hook(lambda arriving, most: None),
+            lambda did: (
+                without_a_hook(did.source)
+                or not did.shown.startswith("h = 2 * x, limit")
+                or list(did.result) != [1.0, 6.0, -8.0]
             ),
-            Property(
-                hook(lambda arriving, most: None),
-                lambda did: (
-                    without_a_hook(did.source)
-                    or not did.shown.startswith("h = 2 * x, limit")
-                    or list(did.result) != [1.0, 6.0, -8.0]
-                ),
-                "All goes on as it came. Does your hook return something? And is it still there, at `h` itself, when "
-                "the gradient comes by?",
-            ),
-            Property(
-                hook(lambda arriving, most: most * (arriving / most).tanh()),
-                lambda did: not did.shown.startswith("h = 2 * x") or did.result[0] == 1.0,
-                "What is within the limit has changed as well: 0.5 arrives at h, and should be passed on as 0.5.",
-            ),
-            Property(
-                gone_back_at_once,
-                lambda did: not (did.error == "RuntimeError" and calls(did.source, "backward")),
-                "`limit` must not call `backward()`: it only gets everything ready, so that a later one is limited.",
-            ),
-            Property(
-                hook(lambda arriving, most: arriving.clamp(-most, most).sum()),
-                lambda did: did.error != "RuntimeError" or calls(did.source, "backward"),
-                "The hook must be at `h` itself, which takes notes; and what it returns must have the shape of what "
-                "arrived.",
-            ),
-            Property(
-                without_an_argument,
-                lambda did: did.error != "TypeError",
-                "A hook is called with one argument, which is what arrives, and should return a tensor or nothing.",
-            ),
+            "All goes on as it came. Does your hook return something? And is it still there, at `h` itself, when "
+            "the gradient comes by?",
+            hook(lambda arriving, most: most * (arriving / most).tanh()),
+            lambda did: not did.shown.startswith("h = 2 * x") or did.result[0] == 1.0,
+            "What is within the limit has changed as well: 0.5 arrives at h, and should be passed on as 0.5.",
+            gone_back_at_once,
+            lambda did: not (did.error == "RuntimeError" and calls(did.source, "backward")),
+            "`limit` must not call `backward()`: it only gets everything ready, so that a later one is limited.",
+            hook(lambda arriving, most: arriving.clamp(-most, most).sum()),
+            lambda did: did.error != "RuntimeError" or calls(did.source, "backward"),
+            "The hook must be at `h` itself, which takes notes; and what it returns must have the shape of what "
+            "arrived.",
+            without_an_argument,
+            lambda did: did.error != "TypeError",
+            "A hook is called with one argument, which is what arrives, and should return a tensor or nothing.",
         ),
         understood="What a hook returns is passed on, and everything after it is computed from that.",
         hints=(
@@ -697,56 +667,38 @@ EXERCISES = (
             lambda y: len(by_layers(y)),
             "That is how many there are. A list of the tensors themselves is asked for.",
         ),
-        properties=(
-            Property(
-                nodes,
-                lambda did: not any("AccumulateGrad" in name or "Backward" in name for name in did.result),
-                "There are nodes in it. `variable` is the tensor that belongs to an AccumulateGrad.",
-            ),
-            Property(
-                path_by_path,
-                lambda did: all(did.result.count(name) < 2 for name in did.result if len(name) == 1),
-                "Some are found several times, once on each path that leads there. Each should be there once.",
-            ),
-            Property(
-                lambda y: [knob.detach() for knob in by_layers(y)],
-                lambda did: did.result.count(NAMELESS) <= did.expected.count(NAMELESS),
-                "There is a tensor in it that is none of the knobs: `clone()` and `detach()` make another tensor, and "
-                "a result is no knob.",
-            ),
-            Property(
-                lambda y: [node.name() for node in nodes(y)],
-                lambda did: not {"str", "int", "float", "list"} & set(did.result),
-                "There are names or numbers in it. The tensors themselves are asked for.",
-            ),
-            Property(
-                as_if_a_node_were_a_tensor,
-                lambda did: did.error != "AttributeError",
-                "Something was asked for what it does not have. `next_functions` is made of pairs, a node (or None) "
-                "and a number; a node has `next_functions`, too, and an AccumulateGrad has `variable`.",
-            ),
-            Property(
-                lambda y: [],
-                lambda did: did.result != [],
-                "The list is empty. Does your walk go on from `y.grad_fn` to what `next_functions` points to? (If your "
-                "function calls another one, or itself: is what that finds kept?)",
-            ),
-            Property(
-                two_steps_back,
-                lambda did: not (did.shown.startswith("h =") and 0 < len(did.result) < len(did.expected)),
-                "Some are missing. A path may be longer: follow every node until none is left.",
-            ),
-            Property(
-                by_number,
-                lambda did: "both are 2" not in did.shown or len(did.result) != 1,
-                "Two knobs with the same number in them are still two. `in` and `==` compare numbers: look instead at "
-                "which nodes you have seen.",
-            ),
-            Property(
-                gone_back,
-                lambda did: not any(did.after[name] is not None for name in did.after if name.endswith(".grad")),
-                "`backward()` was called: there is something in the `.grad` of a knob now. The notes are enough.",
-            ),
+        properties=properties(
+            nodes,
+            lambda did: not any("AccumulateGrad" in name or "Backward" in name for name in did.result),
+            "There are nodes in it. `variable` is the tensor that belongs to an AccumulateGrad.",
+            path_by_path,
+            lambda did: all(did.result.count(name) < 2 for name in did.result if len(name) == 1),
+            "Some are found several times, once on each path that leads there. Each should be there once.",
+            lambda y: [knob.detach() for knob in by_layers(y)],
+            lambda did: did.result.count(NAMELESS) <= did.expected.count(NAMELESS),
+            "There is a tensor in it that is none of the knobs: `clone()` and `detach()` make another tensor, and "
+            "a result is no knob.",
+            lambda y: [node.name() for node in nodes(y)],
+            lambda did: not {"str", "int", "float", "list"} & set(did.result),
+            "There are names or numbers in it. The tensors themselves are asked for.",
+            as_if_a_node_were_a_tensor,
+            lambda did: did.error != "AttributeError",
+            "Something was asked for what it does not have. `next_functions` is made of pairs, a node (or None) "
+            "and a number; a node has `next_functions`, too, and an AccumulateGrad has `variable`.",
+            lambda y: [],
+            lambda did: did.result != [],
+            "The list is empty. Does your walk go on from `y.grad_fn` to what `next_functions` points to? (If your "
+            "function calls another one, or itself: is what that finds kept?)",
+            two_steps_back,
+            lambda did: not (did.shown.startswith("h =") and 0 < len(did.result) < len(did.expected)),
+            "Some are missing. A path may be longer: follow every node until none is left.",
+            by_number,
+            lambda did: "both are 2" not in did.shown or len(did.result) != 1,
+            "Two knobs with the same number in them are still two. `in` and `==` compare numbers: look instead at "
+            "which nodes you have seen.",
+            gone_back,
+            lambda did: not any(did.after[name] is not None for name in did.after if name.endswith(".grad")),
+            "`backward()` was called: there is something in the `.grad` of a knob now. The notes are enough.",
         ),
         understood="The knobs of a result are the ends of its graph; a lost knob is not among them.",
         hints=(

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 
 # 7.2
 
@@ -435,20 +435,13 @@ EXERCISES = (
             lambda losses, w: sum(engine.autograd.grad(loss, w)[0] for loss in losses) / len(losses),
             "Two of the losses share notes, and the first `grad` threw them away. Go back once for all of them.",
         ),
-        properties=(
-            Property(
-                without_retaining_into_grad,
-                lambda did: did.error != "RuntimeError" or not did.shown.startswith("common"),
-                "Two of the losses share notes, and the first `backward()` threw them away. Go back once, for all of "
-                "them.",
-            ),
-            Property(
-                never_none,
-                lambda did: (
-                    did.error not in ("AttributeError", "TypeError") or not did.shown.endswith("w.grad is None")
-                ),
-                "`w.grad` may be None when your function is called, and None cannot do what a tensor can.",
-            ),
+        properties=properties(
+            without_retaining_into_grad,
+            lambda did: did.error != "RuntimeError" or not did.shown.startswith("common"),
+            "Two of the losses share notes, and the first `backward()` threw them away. Go back once, for all of them.",
+            never_none,
+            lambda did: did.error not in ("AttributeError", "TypeError") or not did.shown.endswith("w.grad is None"),
+            "`w.grad` may be None when your function is called, and None cannot do what a tensor can.",
         ),
         understood="The slope of a mean is the mean of the slopes; autograd.grad hands it over and leaves .grad alone.",
         hints=(
@@ -523,26 +516,20 @@ EXERCISES = (
             "w.grad is cleared in every round: only the mean of the last part is left. Adding is what you want, "
             "but each part should count as much as its share of all examples.",
         ),
-        properties=(
-            Property(
-                back_once,
-                lambda did: (
-                    did.result["once for each part"] or abs(did.result["gradient"] - did.expected["gradient"]) > 0.01
-                ),
-                "The notes of all parts are kept until the end, and the memory was too small for that: go back once "
-                "for each part.",
+        properties=properties(
+            back_once,
+            lambda did: (
+                did.result["once for each part"] or abs(did.result["gradient"] - did.expected["gradient"]) > 0.01
             ),
-            Property(
-                changed(by_parts, "return w.grad", ""),
-                lambda did: did.result["gradient"] is not None,
-                "It gives None. Is a `return` missing?",
-            ),
-            Property(
-                all_computed_first,
-                lambda did: not did.result["once for each part"] or not did.result["too many at once"],
-                "All examples are put through at once, before they are cut into parts: their notes are kept together. "
-                "Take a part of the examples first, and compute with that.",
-            ),
+            "The notes of all parts are kept until the end, and the memory was too small for that: go back once "
+            "for each part.",
+            changed(by_parts, "return w.grad", ""),
+            lambda did: did.result["gradient"] is not None,
+            "It gives None. Is a `return` missing?",
+            all_computed_first,
+            lambda did: not did.result["once for each part"] or not did.result["too many at once"],
+            "All examples are put through at once, before they are cut into parts: their notes are kept together. "
+            "Take a part of the examples first, and compute with that.",
         ),
         understood="Adding is what you want here, and each part counts as much as its share of the examples.",
         hints=(
@@ -605,37 +592,25 @@ EXERCISES = (
             changed(read, "loss.item()", "loss.detach()"),
             "The losses have no notes behind them, but they are still tensors. A plain number comes from `item()`.",
         ),
-        properties=(
-            Property(
-                changed(read, "0.5 * w.grad", "0.0 * w.grad"),
-                lambda did: did.result["w"] != 1.5,
-                "w is where it was in the end: no step has reached the w that was given.",
-            ),
-            Property(
-                changed(read, "return losses", "return losses[-1]"),
-                lambda did: isinstance(did.result["losses"], list),
-                "The losses are asked for as a list, one for each number.",
-            ),
-            Property(
-                changed(read, "return losses", "return losses[:1]"),
-                lambda did: len(did.result["losses"]) == len(did.expected["losses"]),
-                "There is not one loss for each number. Where does your function return?",
-            ),
-            Property(
-                changed(read, "loss.item()", "str(loss.item())"),
-                lambda did: not any(isinstance(loss, str) for loss in did.result["losses"]),
-                "The losses are texts. Leave them numbers.",
-            ),
-            Property(
-                changed(read, "0.5 * w.grad", "0.1 * w.grad"),
-                lambda did: len(did.expected["losses"]) > 1 or not 1.43 < did.result["w"] < 1.5,
-                "The first step is not as long as it was: it is 0.5 times the slope.",
-            ),
-            Property(
-                changed(read, "loss.item()", "loss"),
-                lambda did: did.result["losses with a graph"] == 0,
-                "Each loss in the list holds on to its notes; `item()` takes out the number.",
-            ),
+        properties=properties(
+            changed(read, "0.5 * w.grad", "0.0 * w.grad"),
+            lambda did: did.result["w"] != 1.5,
+            "w is where it was in the end: no step has reached the w that was given.",
+            changed(read, "return losses", "return losses[-1]"),
+            lambda did: isinstance(did.result["losses"], list),
+            "The losses are asked for as a list, one for each number.",
+            changed(read, "return losses", "return losses[:1]"),
+            lambda did: len(did.result["losses"]) == len(did.expected["losses"]),
+            "There is not one loss for each number. Where does your function return?",
+            changed(read, "loss.item()", "str(loss.item())"),
+            lambda did: not any(isinstance(loss, str) for loss in did.result["losses"]),
+            "The losses are texts. Leave them numbers.",
+            changed(read, "0.5 * w.grad", "0.1 * w.grad"),
+            lambda did: len(did.expected["losses"]) > 1 or not 1.43 < did.result["w"] < 1.5,
+            "The first step is not as long as it was: it is 0.5 times the slope.",
+            changed(read, "loss.item()", "loss"),
+            lambda did: did.result["losses with a graph"] == 0,
+            "Each loss in the list holds on to its notes; `item()` takes out the number.",
         ),
         understood="What goes into the next round should be a number: cut off the state, and take out the losses.",
         hints=(
@@ -687,17 +662,13 @@ EXERCISES = (
             changed(share, ".exp()", ".detach().exp()", "e / e.sum()", "(e / e.sum()).requires_grad_()"),
             "The shares are right, but they have lost their past: no gradient gets back to the scores.",
         ),
-        properties=(
-            Property(
-                one_by_one_in_place,
-                lambda did: did.error != "RuntimeError",
-                "`backward()` refuses: a number that exp remembers was written over, even if one at a time.",
-            ),
-            Property(
-                divided_in_secret,
-                lambda did: far(did.result[0], did.expected[0]) or not far(did.result[1], did.expected[1]),
-                "The shares are right, the gradient is not: a part of the computation is not in the notes.",
-            ),
+        properties=properties(
+            one_by_one_in_place,
+            lambda did: did.error != "RuntimeError",
+            "`backward()` refuses: a number that exp remembers was written over, even if one at a time.",
+            divided_in_secret,
+            lambda did: far(did.result[0], did.expected[0]) or not far(did.result[1], did.expected[1]),
+            "The shares are right, the gradient is not: a part of the computation is not in the notes.",
         ),
         understood="Writing in place is refused where a node needs what was there; a new tensor leaves it as it is.",
         hints=(

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.judging.exercises import Did, Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Did, Exercise
+from course.judging.mistakes import changed, mistakes, properties
 
 # 8.2
 
@@ -402,23 +402,17 @@ EXERCISES = (
             lambda predict, xs, ys: round(by_hand(predict, xs, ys), 2),
             "The number is rounded. Leave it as it is.",
         ),
-        properties=(
-            Property(
-                changed(examine, "with engine.no_grad():", "if True:"),
-                lambda did: not did.result["predict took notes"],
-                "The number is right, but predict took notes: call it inside the block. `item()` or `detach()` later "
-                "do not undo it.",
-            ),
-            Property(
-                left_the_other_way,
-                lambda did: did.result["notes afterwards"] == did.expected["notes afterwards"],
-                "Afterwards the switch does not stand as it did before. A `with` block puts it back by itself.",
-            ),
-            Property(
-                changed(examine, ".mean().item()", ".tolist()"),
-                lambda did: isinstance(did.result["returned"], float | int) or did.expected["returned"] == FAILS,
-                "A plain number is asked for, the mean.",
-            ),
+        properties=properties(
+            changed(examine, "with engine.no_grad():", "if True:"),
+            lambda did: not did.result["predict took notes"],
+            "The number is right, but predict took notes: call it inside the block. `item()` or `detach()` later "
+            "do not undo it.",
+            left_the_other_way,
+            lambda did: did.result["notes afterwards"] == did.expected["notes afterwards"],
+            "Afterwards the switch does not stand as it did before. A `with` block puts it back by itself.",
+            changed(examine, ".mean().item()", ".tolist()"),
+            lambda did: isinstance(did.result["returned"], float | int) or did.expected["returned"] == FAILS,
+            "A plain number is asked for, the mean.",
         ),
         hints=(
             "Where is predict called: inside your block, or before it?",
@@ -460,13 +454,11 @@ EXERCISES = (
             lambda w, widths: w.detach().clone(),
             "That is where the walk begins. Which round has the lowest loss?",
         ),
-        properties=(
-            Property(
-                changed(best_of_walk, "w.detach().clone()", "w.clone().requires_grad_(False)"),
-                lambda did: did.error != "RuntimeError",
-                "A result cannot be told to take notes, or to take none: a clone of w is a result, and so is the w of "
-                "`w = w - ...`. `detach()` gives you a clone without notes; `w -= ...` under `no_grad` keeps the knob.",
-            ),
+        properties=properties(
+            changed(best_of_walk, "w.detach().clone()", "w.clone().requires_grad_(False)"),
+            lambda did: did.error != "RuntimeError",
+            "A result cannot be told to take notes, or to take none: a clone of w is a result, and so is the w of "
+            "`w = w - ...`. `detach()` gives you a clone without notes; `w -= ...` under `no_grad` keeps the knob.",
         ),
         hints=(
             "best.detach() is no copy. Whose memory is it?",
@@ -502,53 +494,35 @@ EXERCISES = (
             changed(freeze, "parameters[n:]", "[p for p in parameters[n:] if p.grad is not None]"),
             "You return those that learned before. Those that learn now are asked for.",
         ),
-        properties=(
-            Property(
-                all_right_but_written_over,
-                lambda did: "written over" not in did.result,
-                "`p.requires_grad_ = ...` calls nothing: it writes over the name of a method. Write "
-                "`p.requires_grad_(False)`, or `p.requires_grad = False` without the underscore.",
-            ),
-            Property(
-                changed(freeze, "place >= n", "place < len(parameters) - n"),
-                lambda did: not from_the_back(did),
-                "You freeze the last n. The first n are asked for, those at the front.",
-            ),
-            Property(
-                changed(freeze, "place >= n", "True"),
-                lambda did: from_the_back(did) or not frozen_wrongly(did)[0],
-                "One of the first n still requires a gradient.",
-            ),
-            Property(
-                changed(freeze, "p.requires_grad_(place >= n)", "if place < n: p.requires_grad_(False)"),
-                lambda did: from_the_back(did) or not frozen_wrongly(did)[1],
-                "A parameter behind the first n is frozen: it should learn, whatever was before.",
-            ),
-            Property(
-                changed(freeze, "p.grad = None if place < n else p.grad", ""),
-                lambda did: not any(did.result["old .grad in the frozen"]),
-                "A frozen parameter still has an old gradient in .grad, along which a step may go.",
-            ),
-            Property(
-                changed(freeze, "None if place < n else p.grad", "None"),
-                lambda did: "lost their .grad" not in did.result,
-                "The parameters that learn have lost their gradients, too. Only those of the frozen ones should go.",
-            ),
-            Property(
-                changed(freeze, "return", "[p.zero_() for p in parameters[:n]]; return"),
-                lambda did: "numbers changed" not in did.result,
-                "The numbers in a parameter were changed. A frozen parameter keeps them; it only stops learning.",
-            ),
-            Property(
-                changed(freeze, "return parameters[n:]", "del parameters[:n]; return parameters"),
-                lambda did: "changed" not in did.result,
-                "The list that was given has been changed. Leave it as it is, and the network that it belongs to.",
-            ),
-            Property(
-                changed(freeze, "parameters[n:]", "parameters[n:][::-1]"),
-                lambda did: list(did.result["returned"]) == list(did.expected["returned"]),
-                "What you return is not the list of those that learn, in their order.",
-            ),
+        properties=properties(
+            all_right_but_written_over,
+            lambda did: "written over" not in did.result,
+            "`p.requires_grad_ = ...` calls nothing: it writes over the name of a method. Write "
+            "`p.requires_grad_(False)`, or `p.requires_grad = False` without the underscore.",
+            changed(freeze, "place >= n", "place < len(parameters) - n"),
+            lambda did: not from_the_back(did),
+            "You freeze the last n. The first n are asked for, those at the front.",
+            changed(freeze, "place >= n", "True"),
+            lambda did: from_the_back(did) or not frozen_wrongly(did)[0],
+            "One of the first n still requires a gradient.",
+            changed(freeze, "p.requires_grad_(place >= n)", "if place < n: p.requires_grad_(False)"),
+            lambda did: from_the_back(did) or not frozen_wrongly(did)[1],
+            "A parameter behind the first n is frozen: it should learn, whatever was before.",
+            changed(freeze, "p.grad = None if place < n else p.grad", ""),
+            lambda did: not any(did.result["old .grad in the frozen"]),
+            "A frozen parameter still has an old gradient in .grad, along which a step may go.",
+            changed(freeze, "None if place < n else p.grad", "None"),
+            lambda did: "lost their .grad" not in did.result,
+            "The parameters that learn have lost their gradients, too. Only those of the frozen ones should go.",
+            changed(freeze, "return", "[p.zero_() for p in parameters[:n]]; return"),
+            lambda did: "numbers changed" not in did.result,
+            "The numbers in a parameter were changed. A frozen parameter keeps them; it only stops learning.",
+            changed(freeze, "return parameters[n:]", "del parameters[:n]; return parameters"),
+            lambda did: "changed" not in did.result,
+            "The list that was given has been changed. Leave it as it is, and the network that it belongs to.",
+            changed(freeze, "parameters[n:]", "parameters[n:][::-1]"),
+            lambda did: list(did.result["returned"]) == list(did.expected["returned"]),
+            "What you return is not the list of those that learn, in their order.",
         ),
         understood="A frozen parameter still takes part; nothing arrives at it, and no step moves it.",
         hints=(
@@ -580,12 +554,10 @@ EXERCISES = (
             of_cut_positions,
             "A position is a plain number, and has no past. It is the *target* that comes from the knobs.",
         ),
-        properties=(
-            Property(
-                changed(step_loss, ".detach()", ".requires_grad_(False)"),
-                lambda did: did.error != "RuntimeError",
-                "The target is a result, and cannot be told to take no notes: `detach()` gives a tensor without them.",
-            ),
+        properties=properties(
+            changed(step_loss, ".detach()", ".requires_grad_(False)"),
+            lambda did: did.error != "RuntimeError",
+            "The target is a result, and cannot be told to take no notes: `detach()` gives a tensor without them.",
         ),
         hints=(
             "Which of the two should move, and which should count as a plain number?",

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import engine
-from course.judging.exercises import Did, Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Did, Exercise
+from course.judging.mistakes import changed, mistakes, properties
 
 
 def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:
@@ -296,12 +296,10 @@ EXERCISES = (
             "27",
             "That is a text. Give the number, without quotes.",
         ),
-        properties=(
-            Property(
-                12.0,
-                lambda did: did.result in (3.0**n for n in range(9)) or not isinstance(did.result, int | float),
-                "Each round multiplies x by 3. So the slope is a product of 3s, one for each round.",
-            ),
+        properties=properties(
+            12.0,
+            lambda did: did.result in (3.0**n for n in range(9)) or not isinstance(did.result, int | float),
+            "Each round multiplies x by 3. So the slope is a product of 3s, one for each round.",
         ),
         hints=(
             "What is x after each round, and when does the loop end?",
@@ -363,17 +361,13 @@ EXERCISES = (
             joined("found"),
             "The states are right, but in a list: join them into one tensor.",
         ),
-        properties=(
-            Property(
-                lambda numbers, keep, take: by_powers(numbers, keep, take).sum(),
-                lambda did: did.result[0].ndim > 0,
-                "That is one number. A state for each of the numbers is asked for, in one tensor.",
-            ),
-            Property(
-                lambda numbers, keep, take: engine.stack([take * numbers[0], take * (keep * numbers[0] + numbers[1])]),
-                lambda did: did.error != "IndexError",
-                "You count on more numbers than there are. Let a loop go over those that came.",
-            ),
+        properties=properties(
+            lambda numbers, keep, take: by_powers(numbers, keep, take).sum(),
+            lambda did: did.result[0].ndim > 0,
+            "That is one number. A state for each of the numbers is asked for, in one tensor.",
+            lambda numbers, keep, take: engine.stack([take * numbers[0], take * (keep * numbers[0] + numbers[1])]),
+            lambda did: did.error != "IndexError",
+            "You count on more numbers than there are. Let a loop go over those that came.",
         ),
         hints=(
             "A loop over the numbers, as in the lesson's read. What must be remembered in each round?",
@@ -402,74 +396,52 @@ EXERCISES = (
             lambda x: harmless(x).log(),
             "That is log(x). What is asked for is x * log(x).",
         ),
-        properties=(
-            Property(
-                lambda x: engine.where(x > 0, x * x.log(), engine.zeros_like(x)),
-                nowhere_nan,
-                "There is a `nan` or an infinity. The logarithm of 0 was computed somewhere. What is picked "
-                "afterwards does not undo that: 0 times infinity arrives on the path back.",
+        properties=properties(
+            lambda x: engine.where(x > 0, x * x.log(), engine.zeros_like(x)),
+            nowhere_nan,
+            "There is a `nan` or an infinity. The logarithm of 0 was computed somewhere. What is picked "
+            "afterwards does not undo that: 0 times infinity arrives on the path back.",
+            lambda x: x * engine.where(x > 0, x, engine.full_like(x, 1e-8)).log(),
+            flat_at_0,
+            "Where x is 0, the slope should be 0. Yours is about the logarithm of the small number that stands "
+            "in for 0: a `clamp` or a `+ 1e-8` keeps `nan` away, but the slope is wrong.",
+            a_one_added,
+            lambda did: not any(abs(slope - 1) < 1e-4 for slope in slopes_at_0(did)),
+            "Where x is 0, your slope is 1. Is `x` itself the other side of your last `where`? Its slope is 1: "
+            "take zeros. Or was the 1 written into x, or added to it? A 1 that `where` picks has no path to x.",
+            a_small_stand_in,
+            lambda did: did.result is not False,
+            "Where x is 0, your value is nearly 0, and should be 0: it is that of the small number that stands in. "
+            "Choose the 0 by `where`, after the product.",
+            lambda x: engine.where(x > 0, x * x.clamp(min=1e-2).log(), 0 * x),
+            lambda did: did.shown[:10] != "x = [0.05," or has_values(did) and like(did.result[1], did.expected[1]),
+            "Small numbers above 0 come out wrong. Only a 0 needs a stand-in: 0.004 has a logarithm of its own.",
+            lambda x: harmless(x)[x > 0] * harmless(x)[x > 0].log(),
+            lambda did: did.result[0].shape == did.expected[0].shape,
+            "There is not a value for each place: `x[x > 0]` lacks those with a 0, and they need one too.",
+            lambda x: x * (x + 1).log(),
+            lambda did: did.shown[:9] != "x = [1.0," or has_values(did),
+            "The values are wrong where nothing is 0: at 1 it should be 0, and at 2 it should be 2 * log(2).",
+            lambda x: engine.tensor([number * math.log(number) if number > 0 else 0.0 for number in x.tolist()]),
+            lambda did: did.shown[:9] != "x = [1.0," or did.result[1] is not None or not has_values(did),
+            "The values are right, but they were taken out of their boxes, and have no past: no gradient gets back "
+            "to x.",
+            lambda x: engine.where(x > 0.5, harmless(x) * harmless(x).log(), 0 * x),
+            lambda did: not any(v == 0 != e for v, e in zip(*did.result[:1], *did.expected[:1], strict=True)),
+            "You give 0 for some numbers that are not 0. Only where x is 0 should the value be 0 (ask: x > 0).",
+            lambda x: engine.where(x > 0, harmless(x) * harmless(x).log(), engine.full_like(x, 0.01)),
+            lambda did: (
+                len(did.result[0]) != len(did.before["1"])
+                or all(abs(v) < 1e-4 for v, x in zip(did.result[0], did.before["1"], strict=True) if x == 0)
             ),
-            Property(
-                lambda x: x * engine.where(x > 0, x, engine.full_like(x, 1e-8)).log(),
-                flat_at_0,
-                "Where x is 0, the slope should be 0. Yours is about the logarithm of the small number that stands "
-                "in for 0: a `clamp` or a `+ 1e-8` keeps `nan` away, but the slope is wrong.",
+            "Where x is 0, the value should be 0. Choose it by `where`, once more, after the product.",
+            lambda x: engine.where(x > 0, x * harmless(x).log().detach(), 0 * x),
+            lambda did: (
+                did.shown[:9] != "x = [1.0,"
+                or not has_values(did)
+                or not any(like(did.result[1], one) for one in ([1.0, 1.0], np.log([1.0, 2.0])))
             ),
-            Property(
-                a_one_added,
-                lambda did: not any(abs(slope - 1) < 1e-4 for slope in slopes_at_0(did)),
-                "Where x is 0, your slope is 1. Is `x` itself the other side of your last `where`? Its slope is 1: "
-                "take zeros. Or was the 1 written into x, or added to it? A 1 that `where` picks has no path to x.",
-            ),
-            Property(
-                a_small_stand_in,
-                lambda did: did.result is not False,
-                "Where x is 0, your value is nearly 0, and should be 0: it is that of the small number that stands in. "
-                "Choose the 0 by `where`, after the product.",
-            ),
-            Property(
-                lambda x: engine.where(x > 0, x * x.clamp(min=1e-2).log(), 0 * x),
-                lambda did: did.shown[:10] != "x = [0.05," or has_values(did) and like(did.result[1], did.expected[1]),
-                "Small numbers above 0 come out wrong. Only a 0 needs a stand-in: 0.004 has a logarithm of its own.",
-            ),
-            Property(
-                lambda x: harmless(x)[x > 0] * harmless(x)[x > 0].log(),
-                lambda did: did.result[0].shape == did.expected[0].shape,
-                "There is not a value for each place: `x[x > 0]` lacks those with a 0, and they need one too.",
-            ),
-            Property(
-                lambda x: x * (x + 1).log(),
-                lambda did: did.shown[:9] != "x = [1.0," or has_values(did),
-                "The values are wrong where nothing is 0: at 1 it should be 0, and at 2 it should be 2 * log(2).",
-            ),
-            Property(
-                lambda x: engine.tensor([number * math.log(number) if number > 0 else 0.0 for number in x.tolist()]),
-                lambda did: did.shown[:9] != "x = [1.0," or did.result[1] is not None or not has_values(did),
-                "The values are right, but they were taken out of their boxes, and have no past: no gradient gets back "
-                "to x.",
-            ),
-            Property(
-                lambda x: engine.where(x > 0.5, harmless(x) * harmless(x).log(), 0 * x),
-                lambda did: not any(v == 0 != e for v, e in zip(*did.result[:1], *did.expected[:1], strict=True)),
-                "You give 0 for some numbers that are not 0. Only where x is 0 should the value be 0 (ask: x > 0).",
-            ),
-            Property(
-                lambda x: engine.where(x > 0, harmless(x) * harmless(x).log(), engine.full_like(x, 0.01)),
-                lambda did: (
-                    len(did.result[0]) != len(did.before["1"])
-                    or all(abs(v) < 1e-4 for v, x in zip(did.result[0], did.before["1"], strict=True) if x == 0)
-                ),
-                "Where x is 0, the value should be 0. Choose it by `where`, once more, after the product.",
-            ),
-            Property(
-                lambda x: engine.where(x > 0, x * harmless(x).log().detach(), 0 * x),
-                lambda did: (
-                    did.shown[:9] != "x = [1.0,"
-                    or not has_values(did)
-                    or not any(like(did.result[1], one) for one in ([1.0, 1.0], np.log([1.0, 2.0])))
-                ),
-                "x stands twice in x * log(x), and there is a path back from each. One of the two is cut off.",
-            ),
+            "x stands twice in x * log(x), and there is a path back from each. One of the two is cut off.",
         ),
         hints=(
             "where computes both sides. What does the logarithm get to see in the places with 0?",
@@ -501,26 +473,20 @@ EXERCISES = (
             lambda x: x[x >= 0].mean() if (x >= 0).any() else engine.tensor(0.0),
             "A 0 is not above 0, and does not count.",
         ),
-        properties=(
-            Property(
-                lambda x: x.relu().mean(),
-                lambda did: (
-                    min(did.before["1"]) > 0
-                    or max(did.before["1"]) < 0
-                    or abs(did.result[0] - sum(x for x in did.before["1"] if x > 0) / len(did.before["1"])) > 1e-4
-                ),
-                "You divide by how many numbers there are. Only those above 0 count.",
+        properties=properties(
+            lambda x: x.relu().mean(),
+            lambda did: (
+                min(did.before["1"]) > 0
+                or max(did.before["1"]) < 0
+                or abs(did.result[0] - sum(x for x in did.before["1"] if x > 0) / len(did.before["1"])) > 1e-4
             ),
-            Property(
-                lambda x: x[x > 0].max() if (x > 0).any() else engine.tensor(0.0),
-                lambda did: "2.0, 4.0" not in did.shown or abs(did.result[0] - 3) < 1e-4,
-                "That is not the mean. Both numbers of [2, 4] are above 0, and their mean is (2 + 4) / 2.",
-            ),
-            Property(
-                lambda x: x[x > 0].sum() / (x != 0).sum() if (x > 0).any() else engine.tensor(0.0),
-                lambda did: "6.0" not in did.shown or any(abs(did.result[0] - one) < 1e-4 for one in (3, 9 / 5, 9)),
-                "Of [6, -1, 1, 0, 2] only 6, 1 and 2 count: their mean is (6 + 1 + 2) / 3.",
-            ),
+            "You divide by how many numbers there are. Only those above 0 count.",
+            lambda x: x[x > 0].max() if (x > 0).any() else engine.tensor(0.0),
+            lambda did: "2.0, 4.0" not in did.shown or abs(did.result[0] - 3) < 1e-4,
+            "That is not the mean. Both numbers of [2, 4] are above 0, and their mean is (2 + 4) / 2.",
+            lambda x: x[x > 0].sum() / (x != 0).sum() if (x > 0).any() else engine.tensor(0.0),
+            lambda did: "6.0" not in did.shown or any(abs(did.result[0] - one) < 1e-4 for one in (3, 9 / 5, 9)),
+            "Of [6, -1, 1, 0, 2] only 6, 1 and 2 count: their mean is (6 + 1 + 2) / 3.",
         ),
         hints=(
             "Where does the string break? What has a past, and what is a plain number?",
@@ -566,26 +532,18 @@ EXERCISES = (
             computing(by_python, plus=lambda left, right: left * right, times=lambda left, right: left + right),
             '"+" and "*" have changed places.',
         ),
-        properties=(
-            Property(
-                computing(by_python, leaf=lambda side: engine.tensor(number_of(side))),
-                lambda did: (
-                    not did.shown.startswith('("+"') or did.result[1] is not None or abs(did.result[0] - 11) > 1e-4
-                ),
-                "The value is right, but it has no past. Let the tensors into the result as they are: `float`, `item` "
-                "and `engine.tensor` take the numbers out of their boxes.",
-            ),
-            Property(
-                computing(engine.maximum),
-                lambda did: did.error not in ("TypeError", "AttributeError", "ValueError"),
-                "A side may be a formula, a tensor, or a plain number. Compute the formulas first, both sides of each; "
-                "and what works only on tensors does not work on a plain number.",
-            ),
-            Property(
-                computing(lambda left, right: (left + right) / 2 + abs(left - right)),
-                lambda did: not did.shown.startswith('("max"') or abs(did.result[0] - did.expected[0]) < 1e-4,
-                'The value of a "max" is one of its two sides, the larger one. What you give is another number.',
-            ),
+        properties=properties(
+            computing(by_python, leaf=lambda side: engine.tensor(number_of(side))),
+            lambda did: not did.shown.startswith('("+"') or did.result[1] is not None or abs(did.result[0] - 11) > 1e-4,
+            "The value is right, but it has no past. Let the tensors into the result as they are: `float`, `item` "
+            "and `engine.tensor` take the numbers out of their boxes.",
+            computing(engine.maximum),
+            lambda did: did.error not in ("TypeError", "AttributeError", "ValueError"),
+            "A side may be a formula, a tensor, or a plain number. Compute the formulas first, both sides of each; "
+            "and what works only on tensors does not work on a plain number.",
+            computing(lambda left, right: (left + right) / 2 + abs(left - right)),
+            lambda did: not did.shown.startswith('("max"') or abs(did.result[0] - did.expected[0]) < 1e-4,
+            'The value of a "max" is one of its two sides, the larger one. What you give is another number.',
         ),
         hints=(
             "A function that calls itself: what is a formula without further formulas in it?",

@@ -3,8 +3,8 @@
 from unittest import mock
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 from course.judging.sources import calls, loops
 from course.judging.trials import Counted, using
 
@@ -460,48 +460,34 @@ EXERCISES = (
             on_x_itself,
             "The table is right. But x takes notes now, and has a `.grad`: work on `x.detach()`.",
         ),
-        properties=(
-            Property(
-                by_backward(engine.cat),
-                lambda did: did.result["result"].ndim != 1,
-                "That is a row of numbers, and not a table. Put each output's gradient into a row of its own: `stack`.",
+        properties=properties(
+            by_backward(engine.cat),
+            lambda did: did.result["result"].ndim != 1,
+            "That is a row of numbers, and not a table. Put each output's gradient into a row of its own: `stack`.",
+            untaken,
+            lambda did: did.error != "TypeError",
+            "`autograd.grad` gives a tuple, with an entry for each input. Take the one out of it: `[0]`.",
+            lambda f, x: by_backward(lambda rows: engine.stack(rows[:2]))(f, x),
+            lambda did: (
+                did.error != "IndexError"
+                and (
+                    did.error
+                    or did.result["result"].ndim == 1
+                    or len(did.result["result"]) == len(did.expected["result"])
+                )
             ),
-            Property(
-                untaken,
-                lambda did: did.error != "TypeError",
-                "`autograd.grad` gives a tuple, with an entry for each input. Take the one out of it: `[0]`.",
-            ),
-            Property(
-                lambda f, x: by_backward(lambda rows: engine.stack(rows[:2]))(f, x),
-                lambda did: (
-                    did.error != "IndexError"
-                    and (
-                        did.error
-                        or did.result["result"].ndim == 1
-                        or len(did.result["result"]) == len(did.expected["result"])
-                    )
-                ),
-                "f may have any number of outputs, and each has a row: count those of `y`, not those of x.",
-            ),
-            Property(
-                lambda f, x: engine.func.jacrev(f)(x),
-                lambda did: (
-                    did.result["backward passes"] != 1 and not calls(did.source, "jacrev", "jacfwd", "vjp", "vmap")
-                ),
-                "The table is made by `engine.func`, or in one pass for all rows at once. Make it yourself: one "
-                "backward pass for each output.",
-            ),
-            Property(
-                lambda f, x: engine.autograd.functional.jacobian(f, x),
-                lambda did: "ready-made" not in did.result,
-                "`autograd.functional.jacobian` is ready-made, too. Write those passes yourself: one for each output.",
-            ),
-            Property(
-                lambda f, x: nudged(f, x).to(x.dtype),
-                lambda did: did.result["backward passes"] != 0,
-                "No backward pass went through f. One is asked for, for each output. (A nudge gives nearly the right "
-                "numbers, and `jvp` gives columns.)",
-            ),
+            "f may have any number of outputs, and each has a row: count those of `y`, not those of x.",
+            lambda f, x: engine.func.jacrev(f)(x),
+            lambda did: did.result["backward passes"] != 1 and not calls(did.source, "jacrev", "jacfwd", "vjp", "vmap"),
+            "The table is made by `engine.func`, or in one pass for all rows at once. Make it yourself: one "
+            "backward pass for each output.",
+            lambda f, x: engine.autograd.functional.jacobian(f, x),
+            lambda did: "ready-made" not in did.result,
+            "`autograd.functional.jacobian` is ready-made, too. Write those passes yourself: one for each output.",
+            lambda f, x: nudged(f, x).to(x.dtype),
+            lambda did: did.result["backward passes"] != 0,
+            "No backward pass went through f. One is asked for, for each output. (A nudge gives nearly the right "
+            "numbers, and `jvp` gives columns.)",
         ),
         hints=(
             "The lesson does it for three outputs. What has to be different for any function?",
@@ -556,23 +542,17 @@ EXERCISES = (
             lambda f, x, i: speeds(f, x, 0) != 0,
             "You let input 0 move, whatever i is.",
         ),
-        properties=(
-            Property(
-                lambda f, x, i: (speeds(f, x, i) != 0).any(),
-                lambda did: did.result.shape == did.expected.shape,
-                "A tensor with one truth value for each *output* is asked for: not for each input, not one for all, "
-                "and no list of places.",
-            ),
-            Property(
-                lambda f, x, i: speeds(f, x, i).abs() > 0.01,
-                lambda did: "1e-9" not in did.shown or did.result[1] or not did.result[0] or moved(did),
-                "A slope of 3e-9 is small, but not 0: that output follows as well. Compare with 0 itself.",
-            ),
-            Property(
-                lambda f, x, i: [x.zero_(), speeds(f, x, i) != 0][1],
-                lambda did: not moved(did),
-                "The point x itself was overwritten. (`u = x` makes no copy: begin with `engine.zeros_like(x)`.)",
-            ),
+        properties=properties(
+            lambda f, x, i: (speeds(f, x, i) != 0).any(),
+            lambda did: did.result.shape == did.expected.shape,
+            "A tensor with one truth value for each *output* is asked for: not for each input, not one for all, "
+            "and no list of places.",
+            lambda f, x, i: speeds(f, x, i).abs() > 0.01,
+            lambda did: "1e-9" not in did.shown or did.result[1] or not did.result[0] or moved(did),
+            "A slope of 3e-9 is small, but not 0: that output follows as well. Compare with 0 itself.",
+            lambda f, x, i: [x.zero_(), speeds(f, x, i) != 0][1],
+            lambda did: not moved(did),
+            "The point x itself was overwritten. (`u = x` makes no copy: begin with `engine.zeros_like(x)`.)",
         ),
         hints=(
             "What goes with a column of the Jacobian: a backward pass or a forward pass?",
@@ -627,31 +607,22 @@ EXERCISES = (
             changed(right_curve, ", create_graph=True", ""),
             "The slopes have no notes of how they were made: `create_graph=True` in the first pass.",
         ),
-        properties=(
-            Property(
-                curve,
-                lambda did: did.result["f was computed"] == "once",
-                "f was computed more than once, as for a nudge, which is nearly right and never quite. Compute it "
-                "once, and go on from its gradient.",
+        properties=properties(
+            curve,
+            lambda did: did.result["f was computed"] == "once",
+            "f was computed more than once, as for a nudge, which is nearly right and never quite. Compute it "
+            "once, and go on from its gradient.",
+            lambda f, x, u: right_curve(f, x, u) @ u,
+            lambda did: (
+                did.result["result"].ndim or abs(did.result["result"] - did.before["3"] @ did.expected["result"]) > 1e-3
             ),
-            Property(
-                lambda f, x, u: right_curve(f, x, u) @ u,
-                lambda did: (
-                    did.result["result"].ndim
-                    or abs(did.result["result"] - did.before["3"] @ did.expected["result"]) > 1e-3
-                ),
-                "That is u H u, one number: how f itself bends along u. H u is asked for.",
-            ),
-            Property(
-                row_after_row,
-                lambda did: not loops(did.source),
-                "The numbers come from the whole Hessian, row after row. One more pass, with u, is enough: no loop.",
-            ),
-            Property(
-                lambda f, x, u: engine.func.jacrev(engine.func.grad(f))(x) @ u,
-                no_table,
-                "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
-            ),
+            "That is u H u, one number: how f itself bends along u. H u is asked for.",
+            row_after_row,
+            lambda did: not loops(did.source),
+            "The numbers come from the whole Hessian, row after row. One more pass, with u, is enough: no loop.",
+            lambda f, x, u: engine.func.jacrev(engine.func.grad(f))(x) @ u,
+            no_table,
+            "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
         ),
         hints=(
             "The Hessian is the Jacobian of what?",
@@ -701,19 +672,15 @@ EXERCISES = (
             lambda loss, w, xs, ys: engine.func.vmap(loss, in_dims=(None, 0, 0))(w, xs, ys),
             "Those are the losses. How long is the gradient of each?",
         ),
-        properties=(
-            Property(
-                lambda loss, w, xs, ys: engine.func.grad(loss)(w, xs, ys).norm(),
-                lambda did: did.error != "RuntimeError",
-                "`loss` is the loss of one example, and got more than one: `vmap` hands over one row of xs and one "
-                "number of ys at a time.",
-            ),
-            Property(
-                lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss))(w, xs, ys).norm(dim=1),
-                lambda did: did.error != "ValueError",
-                "`in_dims` does not fit: all examples share w, so there it says None; in xs and in ys the examples lie "
-                "along dimension 0.",
-            ),
+        properties=properties(
+            lambda loss, w, xs, ys: engine.func.grad(loss)(w, xs, ys).norm(),
+            lambda did: did.error != "RuntimeError",
+            "`loss` is the loss of one example, and got more than one: `vmap` hands over one row of xs and one "
+            "number of ys at a time.",
+            lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss))(w, xs, ys).norm(dim=1),
+            lambda did: did.error != "ValueError",
+            "`in_dims` does not fit: all examples share w, so there it says None; in xs and in ys the examples lie "
+            "along dimension 0.",
         ),
         hints=(
             "`grad(loss)` is the gradient of one example. What makes a function of a batch out of it?",

@@ -8,8 +8,8 @@ from unittest.mock import patch
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 
 numbers = count()
 
@@ -721,37 +721,25 @@ STEPS = (
             product(lambda g, x, y: g + y.value, lambda g, x, y: g + x.value),
             "`g` is multiplied by the other side, and not added to it.",
         ),
-        properties=(
-            Property(
-                lambda x, y: Var(x.value * y.value, (x, y), (y.value, x.value)),
-                lambda did: NO_FUNCTION not in did.result.values(),
-                "A rule is a function, to be asked later: it begins with `lambda g:`.",
-            ),
-            Property(
-                lambda x, y: Var(x.value * y.value, (x, y), lambda g: (g * y.value, g * x.value)),
-                lambda did: len(did.result) == 2,
-                "There are two parents, so there are two rules: two functions, with a comma between them.",
-            ),
-            Property(
-                product(lambda g, x, y: g * x.value, lambda g, x, y: g * y.value),
-                at("10 arrives", lambda did: did.result["to a"] != 20 and did.result["to b"] != 30),
-                "If a grows by 1, a * b grows by b. So each side gets g times *the other* side.",
-            ),
-            Property(
-                product(lambda g, x, y: y.value, lambda g, x, y: x.value),
-                at("10 arrives", lambda did: did.result["to a"] not in (2, 3) and did.result["to b"] not in (2, 3)),
-                "A rule forgets what arrives. The product's own slope is multiplied by `g`.",
-            ),
-            Property(
-                product(lambda g, x, y: g * x.value * y.value, lambda g, x, y: g * x.value * y.value),
-                at("10 arrives", lambda did: {*map(abs, did.result.values())} <= {2, 3, 20, 30, 10, 12, 13}),
-                "Leave b alone and move a by 1: the product moves by b, and by nothing else. That is the slope for a.",
-            ),
-            Property(
-                product(lambda g, x, y: -g * y.value, lambda g, x, y: -g * x.value),
-                lambda did: min(did.result.values()) >= 0,
-                "The product grows if a grows (b is 3). Where does the minus come from?",
-            ),
+        properties=properties(
+            lambda x, y: Var(x.value * y.value, (x, y), (y.value, x.value)),
+            lambda did: NO_FUNCTION not in did.result.values(),
+            "A rule is a function, to be asked later: it begins with `lambda g:`.",
+            lambda x, y: Var(x.value * y.value, (x, y), lambda g: (g * y.value, g * x.value)),
+            lambda did: len(did.result) == 2,
+            "There are two parents, so there are two rules: two functions, with a comma between them.",
+            product(lambda g, x, y: g * x.value, lambda g, x, y: g * y.value),
+            at("10 arrives", lambda did: did.result["to a"] != 20 and did.result["to b"] != 30),
+            "If a grows by 1, a * b grows by b. So each side gets g times *the other* side.",
+            product(lambda g, x, y: y.value, lambda g, x, y: x.value),
+            at("10 arrives", lambda did: did.result["to a"] not in (2, 3) and did.result["to b"] not in (2, 3)),
+            "A rule forgets what arrives. The product's own slope is multiplied by `g`.",
+            product(lambda g, x, y: g * x.value * y.value, lambda g, x, y: g * x.value * y.value),
+            at("10 arrives", lambda did: {*map(abs, did.result.values())} <= {2, 3, 20, 30, 10, 12, 13}),
+            "Leave b alone and move a by 1: the product moves by b, and by nothing else. That is the slope for a.",
+            product(lambda g, x, y: -g * y.value, lambda g, x, y: -g * x.value),
+            lambda did: min(did.result.values()) >= 0,
+            "The product grows if a grows (b is 3). Where does the minus come from?",
         ),
         understood="If one side moves by 1, the product moves by the other; a rule is that slope, times what arrives.",
         hints=(
@@ -773,32 +761,22 @@ STEPS = (
             from_root(nothing_written),
             "Nothing is listed. Write each Var down: `order.append(v)`.",
         ),
-        properties=(
-            Property(
-                from_root(all_at_once),
-                lambda did: did.error not in ("AttributeError", "TypeError"),
-                "`visit` takes one Var, and `v.parents` are several: go through them in a loop.",
-            ),
-            Property(
-                from_root(the_last_parent),
-                lambda did: did.error not in ("UnboundLocalError", "NameError"),
-                "A leaf has no parents, so after the loop there is no `parent`. Write down `v`.",
-            ),
-            Property(
-                from_root(twice_written),
-                lambda did: len(did.result["listed"]) <= 4,
-                "Some Var is listed more than once. Write it down once in its own visit, below the loop.",
-            ),
-            Property(
-                from_root(one_parent),
-                lambda did: {*did.result["listed"]} == set("abcd") or not {*did.result["listed"]} - {"d"},
-                "Some Var is missing. Every parent is visited, and every Var that is visited is written down.",
-            ),
-            Property(
-                from_root(in_front),
-                lambda did: not did.result["too early"] or len(did.result["listed"]) != 4,
-                "Some Var comes before one that was made of it. Write a Var down *after* visiting its parents.",
-            ),
+        properties=properties(
+            from_root(all_at_once),
+            lambda did: did.error not in ("AttributeError", "TypeError"),
+            "`visit` takes one Var, and `v.parents` are several: go through them in a loop.",
+            from_root(the_last_parent),
+            lambda did: did.error not in ("UnboundLocalError", "NameError"),
+            "A leaf has no parents, so after the loop there is no `parent`. Write down `v`.",
+            from_root(twice_written),
+            lambda did: len(did.result["listed"]) <= 4,
+            "Some Var is listed more than once. Write it down once in its own visit, below the loop.",
+            from_root(one_parent),
+            lambda did: {*did.result["listed"]} == set("abcd") or not {*did.result["listed"]} - {"d"},
+            "Some Var is missing. Every parent is visited, and every Var that is visited is written down.",
+            from_root(in_front),
+            lambda did: not did.result["too early"] or len(did.result["listed"]) != 4,
+            "Some Var comes before one that was made of it. Write a Var down *after* visiting its parents.",
         ),
         understood="A Var that is written down after its parents comes before them when the list is read from its end.",
         hints=(
@@ -827,17 +805,13 @@ STEPS = (
             begun(deliver=product_of),
             "Along one path, slopes are multiplied. Where paths meet, they are added.",
         ),
-        properties=(
-            Property(
-                begun(lambda root: {root: 10.0}),
-                at("a leaf alone", lambda did: did.error == "KeyError" or is_one(did)),
-                "A leaf alone has the slope 1. So the walk begins with the number 1.0 at the root.",
-            ),
-            Property(
-                begun(deliver=first_one),
-                at("a * b + a", lambda did: did.error or did.result[0] == 2 * did.result[1] != 0),
-                "`deliver`: 1 comes to a, and then 3. The first part is kept as it is, and the second is added to it.",
-            ),
+        properties=properties(
+            begun(lambda root: {root: 10.0}),
+            at("a leaf alone", lambda did: did.error == "KeyError" or is_one(did)),
+            "A leaf alone has the slope 1. So the walk begins with the number 1.0 at the root.",
+            begun(deliver=first_one),
+            at("a * b + a", lambda did: did.error or did.result[0] == 2 * did.result[1] != 0),
+            "`deliver`: 1 comes to a, and then 3. The first part is kept as it is, and the second is added to it.",
         ),
         understood="What comes along several paths is added up before anything of it is passed on.",
         hints=(
@@ -857,28 +831,20 @@ STEPS = (
             (lambda g, out, x, y: x.T @ g, lambda g, out, x, y: g @ y.T),
             "Both are right, and the two have changed places: the first rule is for x.",
         ),
-        properties=(
-            Property(
-                (lambda g, out, x, y: g @ y, lambda g, out, x, y: x.T @ g),
-                lambda did: did.error != "ValueError",
-                "NumPy cannot multiply those shapes: the inner numbers have to agree. g is (4, 3), x (4, 2), y (2, 3); "
-                "`.T` turns one over.",
-            ),
-            Property(
-                (lambda g, x, y: g @ y.T, lambda g, x, y: x.T @ g),
-                lambda did: did.error != "TypeError",
-                "Two functions are asked for, a comma between them, and each begins with `lambda g, out, x, y:`.",
-            ),
-            Property(
-                (lambda g, out, x, y: y @ g.T, lambda g, out, x, y: x.T @ g),
-                at("to x", lambda did: did.result.shape == (4, 2)),
-                "What goes to x must have the shape of x, (4, 2): (4, 3) times (3, 2) gives that, with g first.",
-            ),
-            Property(
-                (lambda g, out, x, y: g @ y.T, lambda g, out, x, y: g.T @ x),
-                at("to y", lambda did: did.result.shape == (2, 3)),
-                "What goes to y must have the shape of y, (2, 3): (2, 4) times (4, 3) gives that, with g last.",
-            ),
+        properties=properties(
+            (lambda g, out, x, y: g @ y, lambda g, out, x, y: x.T @ g),
+            lambda did: did.error != "ValueError",
+            "NumPy cannot multiply those shapes: the inner numbers have to agree. g is (4, 3), x (4, 2), y (2, 3); "
+            "`.T` turns one over.",
+            (lambda g, x, y: g @ y.T, lambda g, x, y: x.T @ g),
+            lambda did: did.error != "TypeError",
+            "Two functions are asked for, a comma between them, and each begins with `lambda g, out, x, y:`.",
+            (lambda g, out, x, y: y @ g.T, lambda g, out, x, y: x.T @ g),
+            at("to x", lambda did: did.result.shape == (4, 2)),
+            "What goes to x must have the shape of x, (4, 2): (4, 3) times (3, 2) gives that, with g first.",
+            (lambda g, out, x, y: g @ y.T, lambda g, out, x, y: g.T @ x),
+            at("to y", lambda did: did.result.shape == (2, 3)),
+            "What goes to y must have the shape of y, (2, 3): (2, 4) times (4, 3) gives that, with g last.",
         ),
         understood="The shapes leave only one product: what goes to x has the shape of x.",
         hints=(
@@ -902,39 +868,27 @@ STEPS = (
             lambda g, shape: np.resize(g, shape),
             "That cuts off what is too much. What was repeated is added up.",
         ),
-        properties=(
-            Property(
-                lambda g, shape: fronts(g, shape).reshape(shape),
-                lambda did: did.error == "",
-                "To reshape or to cut does not add up, and an axis has to be there: for each 1 in `shape`, add up "
-                "along that axis.",
-            ),
-            Property(
-                fronts,
-                at("shape = (3, 1)", lambda did: did.result.size != 12),
-                "Nothing was added up for the 1 in `shape`. Ask `shape` (not `g.shape`) where a 1 is, and keep the "
-                "sum: `g = g.sum(...)`.",
-            ),
-            Property(
-                along_ones(lambda g, axis: g.sum(keepdims=True)),
-                at("shape = (3, 1)", lambda did: did.result.size >= 3),
-                "Too much was added up. Add up along the axes where `shape` has a 1, and along no other.",
-            ),
-            Property(
-                along_ones(lambda g, axis: g.sum(axis=0, keepdims=True)),
-                at("shape = (3, 1)", lambda did: did.result.size != 4),
-                "You add up along the first axis, and the 1 of (3, 1) is at the second: `enumerate` tells its number.",
-            ),
-            Property(
-                along_ones(lambda g, axis: g.sum(axis=axis)),
-                at("shape = (3, 1)", lambda did: did.result.shape != (3,)),
-                "The sum is right, but the axis is gone. An axis of length 1 has to stay: `keepdims=True`.",
-            ),
-            Property(
-                along_the_wrong_one,
-                at("shape = (1, 4)", lambda did: did.result.shape in ((1, 4), (4,), (3, 4), (1, 1))),
-                "Add up along the axis where the 1 stands in `shape`: `enumerate` tells its number.",
-            ),
+        properties=properties(
+            lambda g, shape: fronts(g, shape).reshape(shape),
+            lambda did: did.error == "",
+            "To reshape or to cut does not add up, and an axis has to be there: for each 1 in `shape`, add up "
+            "along that axis.",
+            fronts,
+            at("shape = (3, 1)", lambda did: did.result.size != 12),
+            "Nothing was added up for the 1 in `shape`. Ask `shape` (not `g.shape`) where a 1 is, and keep the "
+            "sum: `g = g.sum(...)`.",
+            along_ones(lambda g, axis: g.sum(keepdims=True)),
+            at("shape = (3, 1)", lambda did: did.result.size >= 3),
+            "Too much was added up. Add up along the axes where `shape` has a 1, and along no other.",
+            along_ones(lambda g, axis: g.sum(axis=0, keepdims=True)),
+            at("shape = (3, 1)", lambda did: did.result.size != 4),
+            "You add up along the first axis, and the 1 of (3, 1) is at the second: `enumerate` tells its number.",
+            along_ones(lambda g, axis: g.sum(axis=axis)),
+            at("shape = (3, 1)", lambda did: did.result.shape != (3,)),
+            "The sum is right, but the axis is gone. An axis of length 1 has to stay: `keepdims=True`.",
+            along_the_wrong_one,
+            at("shape = (1, 4)", lambda did: did.result.shape in ((1, 4), (4,), (3, 4), (1, 1))),
+            "Add up along the axis where the 1 stands in `shape`: `enumerate` tells its number.",
         ),
         understood="What was repeated on the way there is added up on the way back.",
         hints=(
@@ -968,17 +922,13 @@ EXERCISES = (
             lambda g, x: g * x.mean(),
             "That is the mean, times g. What is asked for is how far it moves for each.",
         ),
-        properties=(
-            Property(
-                lambda g, x: g * np.ones(x.size) / x.size,
-                lambda did: did.result.shape == did.expected.shape or not did.result.shape,
-                "Each element of x gets its share at its own place: the shape of x is asked for.",
-            ),
-            Property(
-                lambda g, x: np.full_like(x, g * x.size),
-                lambda did: not did.result.shape or np.isclose(did.result.sum(), did.expected.sum()),
-                "All shares together make g. There are n elements, and each of them gets 1/n of it, whatever it holds.",
-            ),
+        properties=properties(
+            lambda g, x: g * np.ones(x.size) / x.size,
+            lambda did: did.result.shape == did.expected.shape or not did.result.shape,
+            "Each element of x gets its share at its own place: the shape of x is asked for.",
+            lambda g, x: np.full_like(x, g * x.size),
+            lambda did: not did.result.shape or np.isclose(did.result.sum(), did.expected.sum()),
+            "All shares together make g. There are n elements, and each of them gets 1/n of it, whatever it holds.",
         ),
         understood="Each element has a share of 1/n in the mean, and gets that share of what arrives.",
         hints=(
@@ -1007,33 +957,23 @@ EXERCISES = (
             lambda root: sorted({float(v.value): v for v in behind(root)}.values(), key=lambda v: -v.number),
             "Vars with one value are taken for one. Two Vars may hold the same number: remember the Vars.",
         ),
-        properties=(
-            Property(
-                calling_itself,
-                lambda did: did.error != "RecursionError",
-                "A function that calls itself gets too deep in a long chain, and it is not the limit that is to blame: "
-                "keep a list of those that wait, and a loop.",
-            ),
-            Property(
-                again_and_again,
-                at("your order", lambda did: len({*did.result}) == len(did.result) or did.result == NO_VARS),
-                "Some Vars are in the list more than once. Remember which ones you have seen.",
-            ),
-            Property(
-                lambda root: [v.number for v in by_number(root)],
-                lambda did: did.result != NO_VARS,
-                "The list holds the Vars themselves. `sorted` takes them by their number with `key=`.",
-            ),
-            Property(
-                lambda root: sorted({root, *root.parents}, key=lambda v: -v.number),
-                at("your order", lambda did: {*did.result} == {*did.expected} or did.result == NO_VARS),
-                "Some Vars are missing: from each parent, go on to its own parents, and list the root as well.",
-            ),
-            Property(
-                behind,
-                at("your order", lambda did: did.result == sorted(did.result, reverse=True) or did.result == NO_VARS),
-                "The list is not in the order of `number`. Collect first, in whatever order, and sort at the end.",
-            ),
+        properties=properties(
+            calling_itself,
+            lambda did: did.error != "RecursionError",
+            "A function that calls itself gets too deep in a long chain, and it is not the limit that is to blame: "
+            "keep a list of those that wait, and a loop.",
+            again_and_again,
+            at("your order", lambda did: len({*did.result}) == len(did.result) or did.result == NO_VARS),
+            "Some Vars are in the list more than once. Remember which ones you have seen.",
+            lambda root: [v.number for v in by_number(root)],
+            lambda did: did.result != NO_VARS,
+            "The list holds the Vars themselves. `sorted` takes them by their number with `key=`.",
+            lambda root: sorted({root, *root.parents}, key=lambda v: -v.number),
+            at("your order", lambda did: {*did.result} == {*did.expected} or did.result == NO_VARS),
+            "Some Vars are missing: from each parent, go on to its own parents, and list the root as well.",
+            behind,
+            at("your order", lambda did: did.result == sorted(did.result, reverse=True) or did.result == NO_VARS),
+            "The list is not in the order of `number`. Collect first, in whatever order, and sort at the end.",
         ),
         understood="A Var is younger than its parents, so the order of birth, read backwards, is a topological order.",
         hints=(
@@ -1066,39 +1006,29 @@ EXERCISES = (
             lambda g, x, y: row_and_table(g, x, y)[::-1],
             "The two have changed places: first what goes to x, then what goes to y.",
         ),
-        properties=(
-            Property(
-                lambda g, x, y: np.outer(x, g) if x.ndim == 1 else x.T @ g,
-                lambda did: did.error or isinstance(did.result, list | tuple),
-                "A pair is asked for: what goes to x, a comma, and what goes to y.",
+        properties=properties(
+            lambda g, x, y: np.outer(x, g) if x.ndim == 1 else x.T @ g,
+            lambda did: did.error or isinstance(did.result, list | tuple),
+            "A pair is asked for: what goes to x, a comma, and what goes to y.",
+            lambda g, x, y: (y @ g, np.outer(x, g)),
+            at("(4, 3)", lambda did: not did.error),
+            "Right for a row. For two tables the old rules were right: keep them for that case.",
+            of_a_row(lambda g, x, y: x[:, None] @ g),
+            at("g of shape (3,)", lambda did: not did.error),
+            "One of the products stops. A row has one axis, and `.T` leaves it as it is: all pairs of two rows are "
+            "`np.outer`'s.",
+            lambda g, x, y: (np.outer(g, y), np.outer(x, g) if x.ndim == 1 else x.T @ g),
+            lambda did: (
+                not isinstance(did.result, list | tuple)
+                or (did.result[0].shape == did.before["1"].shape and np.allclose(did.result[0], did.expected[0]))
             ),
-            Property(
-                lambda g, x, y: (y @ g, np.outer(x, g)),
-                at("(4, 3)", lambda did: not did.error),
-                "Right for a row. For two tables the old rules were right: keep them for that case.",
+            "What went to x was right as it was: `g @ y.T`, for a row too.",
+            of_a_row(lambda g, x, y: (x.T @ np.resize(g, x.shape)) * np.ones_like(y)),
+            at(
+                "g of shape (3,)",
+                lambda did: not isinstance(did.result, list | tuple) or np.allclose(did.result[1], did.expected[1]),
             ),
-            Property(
-                of_a_row(lambda g, x, y: x[:, None] @ g),
-                at("g of shape (3,)", lambda did: not did.error),
-                "One of the products stops. A row has one axis, and `.T` leaves it as it is: all pairs of two rows are "
-                "`np.outer`'s.",
-            ),
-            Property(
-                lambda g, x, y: (np.outer(g, y), np.outer(x, g) if x.ndim == 1 else x.T @ g),
-                lambda did: (
-                    not isinstance(did.result, list | tuple)
-                    or (did.result[0].shape == did.before["1"].shape and np.allclose(did.result[0], did.expected[0]))
-                ),
-                "What went to x was right as it was: `g @ y.T`, for a row too.",
-            ),
-            Property(
-                of_a_row(lambda g, x, y: (x.T @ np.resize(g, x.shape)) * np.ones_like(y)),
-                at(
-                    "g of shape (3,)",
-                    lambda did: not isinstance(did.result, list | tuple) or np.allclose(did.result[1], did.expected[1]),
-                ),
-                "What goes to y is wrong for a row: y[i, j] gets x[i] * g[j].",
-            ),
+            "What goes to y is wrong for a row: y[i, j] gets x[i] * g[j].",
         ),
         understood="A rule is made for shapes: with a row, each pair of x[i] and g[j] meets in one element of y.",
         hints=(
@@ -1153,71 +1083,49 @@ EXERCISES = (
             ),
             "You take Vars in the order in which something arrives. More may still be on its way: newest first.",
         ),
-        properties=(
-            Property(
-                lambda root: [leaf for leaf in behind(root) if not leaf.parents],
-                at("a * b with", lambda did: did.result != [None, None]),
-                "Nothing has come into `.grad`. That is where what arrives at a leaf has to go; nothing is returned.",
+        properties=properties(
+            lambda root: [leaf for leaf in behind(root) if not leaf.parents],
+            at("a * b with", lambda did: did.result != [None, None]),
+            "Nothing has come into `.grad`. That is where what arrives at a leaf has to go; nothing is returned.",
+            changed(newest_first, "{root: 1.0}", "{root: 0.0}"),
+            at("a * b with", lambda did: did.result[0] is None or any(did.result)),
+            "Every slope is 0: either you begin with 0 at the root and not with 1, or the leaves have their turn "
+            "before anything has arrived.",
+            changed(newest_first, "{root: 1.0}", "{root: root.value}"),
+            at("a * b with", lambda did: did.result != [18, 12]),
+            "You begin with the root's value, not with its slope. How far does the root move if it moves by 1?",
+            asking("v.rules[0](g)"),
+            at("a * b with", lambda did: did.result not in ([3, 3], [2, 2])),
+            "Both parents get the same. Each has a rule of its own: `zip(v.parents, v.rules)` pairs them up.",
+            changed(newest_first, "by_number", "as_met"),
+            at("a * b + a with", lambda did: did.result[0] != 1 or did.result[1] is None),
+            "a has had its turn when only 1 had arrived, and what comes later along a * b is lost: newest first.",
+            changed(
+                newest_first,
+                "{root: 1.0}",
+                "{root: np.ones(())}",
+                "arrived[parent] + part",
+                "in_place(arrived[parent], part)",
             ),
-            Property(
-                changed(newest_first, "{root: 1.0}", "{root: 0.0}"),
-                at("a * b with", lambda did: did.result[0] is None or any(did.result)),
-                "Every slope is 0: either you begin with 0 at the root and not with 1, or the leaves have their turn "
-                "before anything has arrived.",
-            ),
-            Property(
-                changed(newest_first, "{root: 1.0}", "{root: root.value}"),
-                at("a * b with", lambda did: did.result != [18, 12]),
-                "You begin with the root's value, not with its slope. How far does the root move if it moves by 1?",
-            ),
-            Property(
-                asking("v.rules[0](g)"),
-                at("a * b with", lambda did: did.result not in ([3, 3], [2, 2])),
-                "Both parents get the same. Each has a rule of its own: `zip(v.parents, v.rules)` pairs them up.",
-            ),
-            Property(
-                changed(newest_first, "by_number", "as_met"),
-                at("a * b + a with", lambda did: did.result[0] != 1 or did.result[1] is None),
-                "a has had its turn when only 1 had arrived, and what comes later along a * b is lost: newest first.",
-            ),
-            Property(
-                changed(
-                    newest_first,
-                    "{root: 1.0}",
-                    "{root: np.ones(())}",
-                    "arrived[parent] + part",
-                    "in_place(arrived[parent], part)",
-                ),
-                at("a * b + a with", lambda did: did.result[1] != 8),
-                "`+=` has written into an array that another Var holds, too: what goes to b is no longer its own. Make "
-                "a new one: `... = ... + ...`",
-            ),
-            Property(
-                changed(newest_first, "zip(v.parents, v.rules, strict=True)", "dict(zip(v.parents, v.rules)).items()"),
-                at("a * a * a, then", lambda did: did.result != [100]),
-                "In `a * a` the parent a stands twice, with a rule each time, and only one of the two was asked. "
-                "(A dict keeps one entry for each key.)",
-            ),
-            Property(
-                at_a_leaf("g"),
-                at("a * a * a, then", lambda did: did.result != [75]),
-                "A second pass overwrites `.grad`. What arrives at a leaf is added to what is there.",
-            ),
-            Property(
-                changed(newest_first, "if not v.parents:", "if True:"),
-                at("have a .grad afterwards", lambda did: not {*did.result} - {"a", "b"}),
-                "Only leaves keep a `.grad`: a Var that was computed passes on what arrives, and keeps nothing.",
-            ),
-            Property(
-                path_by_path,
-                at("how often you called", lambda did: did.result <= 2 * did.expected),
-                "You go along every path, and ask a rule more than once. A Var has one turn, with all that arrives.",
-            ),
-            Property(
-                changed(newest_first, "part = rule(g)", "rule(0); part = rule(g)"),
-                at("how often you called", lambda did: not did.expected < did.result <= 2 * did.expected),
-                "You call a rule again for what it has told you already. Keep what it gives under a name.",
-            ),
+            at("a * b + a with", lambda did: did.result[1] != 8),
+            "`+=` has written into an array that another Var holds, too: what goes to b is no longer its own. Make "
+            "a new one: `... = ... + ...`",
+            changed(newest_first, "zip(v.parents, v.rules, strict=True)", "dict(zip(v.parents, v.rules)).items()"),
+            at("a * a * a, then", lambda did: did.result != [100]),
+            "In `a * a` the parent a stands twice, with a rule each time, and only one of the two was asked. "
+            "(A dict keeps one entry for each key.)",
+            at_a_leaf("g"),
+            at("a * a * a, then", lambda did: did.result != [75]),
+            "A second pass overwrites `.grad`. What arrives at a leaf is added to what is there.",
+            changed(newest_first, "if not v.parents:", "if True:"),
+            at("have a .grad afterwards", lambda did: not {*did.result} - {"a", "b"}),
+            "Only leaves keep a `.grad`: a Var that was computed passes on what arrives, and keeps nothing.",
+            path_by_path,
+            at("how often you called", lambda did: did.result <= 2 * did.expected),
+            "You go along every path, and ask a rule more than once. A Var has one turn, with all that arrives.",
+            changed(newest_first, "part = rule(g)", "rule(0); part = rule(g)"),
+            at("how often you called", lambda did: not did.expected < did.result <= 2 * did.expected),
+            "You call a rule again for what it has told you already. Keep what it gives under a name.",
         ),
         understood="Newest first, all that belongs to a Var has arrived when its turn comes; so it is asked once.",
         hints=(
@@ -1254,41 +1162,29 @@ EXERCISES = (
             OnContext,
             "What is kept on `ctx` itself may be overwritten, and nobody notices. Use `ctx.save_for_backward`.",
         ),
-        properties=(
-            Property(
-                safe,
-                at("Softplus.apply(x), x = [-1", lambda did: did.error != "AttributeError"),
-                "A class is asked for, with `forward` and `backward`: it is called by `Softplus.apply`.",
+        properties=properties(
+            safe,
+            at("Softplus.apply(x), x = [-1", lambda did: did.error != "AttributeError"),
+            "A class is asked for, with `forward` and `backward`: it is called by `Softplus.apply`.",
+            function(lambda x: engine.log(1 + engine.exp(x)), chance),
+            at("[100, 1000]", lambda did: not np.isinf(did.result).any()),
+            "exp(100) is more than a float32 can hold. Use the second form, in which nothing grows.",
+            function(lambda x: engine.abs(x) + engine.log1p(engine.exp(-engine.abs(x))), chance),
+            at("apply(x), x = [-1, 0, 2]", lambda did: np.allclose(did.result, did.expected, rtol=1e-3)),
+            "`forward` is off: max(x, 0) is `clamp(x, min=0)`, and what is added to it is `log1p(exp(-abs(x)))`.",
+            function(safe, lambda x, g: engine.sigmoid(safe(x)) * g),
+            at("x.grad after", lambda did: not of_another(did.result)),
+            "The sigmoid of the *input* is wanted. You saved the output, or took a part of it.",
+            function(safe, lambda x, g: g),
+            at(
+                "x.grad after",
+                lambda did: did.error or of_another(did.result) or np.allclose(did.result, did.expected, rtol=1e-3),
             ),
-            Property(
-                function(lambda x: engine.log(1 + engine.exp(x)), chance),
-                at("[100, 1000]", lambda did: not np.isinf(did.result).any()),
-                "exp(100) is more than a float32 can hold. Use the second form, in which nothing grows.",
-            ),
-            Property(
-                function(lambda x: engine.abs(x) + engine.log1p(engine.exp(-engine.abs(x))), chance),
-                at("apply(x), x = [-1, 0, 2]", lambda did: np.allclose(did.result, did.expected, rtol=1e-3)),
-                "`forward` is off: max(x, 0) is `clamp(x, min=0)`, and what is added to it is `log1p(exp(-abs(x)))`.",
-            ),
-            Property(
-                function(safe, lambda x, g: engine.sigmoid(safe(x)) * g),
-                at("x.grad after", lambda did: not of_another(did.result)),
-                "The sigmoid of the *input* is wanted. You saved the output, or took a part of it.",
-            ),
-            Property(
-                function(safe, lambda x, g: g),
-                at(
-                    "x.grad after",
-                    lambda did: did.error or of_another(did.result) or np.allclose(did.result, did.expected, rtol=1e-3),
-                ),
-                "`backward` is off: the slope at each x is `engine.sigmoid(x)`, and it is multiplied by what arrives.",
-            ),
-            Property(
-                function(safe, lambda x, g: (engine.sigmoid(x) * g).sum()),
-                at("x.grad", lambda did: not did.error),
-                "`backward` stops, or its answer does not fit: it gets x by `(x,) = ctx.saved_tensors`, if `forward` "
-                "saved it, and gives one tensor in the shape of x.",
-            ),
+            "`backward` is off: the slope at each x is `engine.sigmoid(x)`, and it is multiplied by what arrives.",
+            function(safe, lambda x, g: (engine.sigmoid(x) * g).sum()),
+            at("x.grad", lambda did: not did.error),
+            "`backward` stops, or its answer does not fit: it gets x by `(x,) = ctx.saved_tensors`, if `forward` "
+            "saved it, and gives one tensor in the shape of x.",
         ),
         understood="A Function may compute in one way and go back in another: the rule only has to be the true slope.",
         hints=(

@@ -4,8 +4,8 @@ import math
 import random
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 from engine import nn
 from engine.utils.data import DataLoader, Dataset, TensorDataset
 
@@ -323,29 +323,21 @@ EXERCISES = (
             windows(right_length, lambda s, n, i: (s[i : i + 2], s[i + 2])),
             "Right for n = 2 alone. How long a window is stands in self.n.",
         ),
-        properties=(
-            Property(
-                windows(lambda s, n: len(s) // n, lambda s, n, i: (s[i * n : i * n + n], s[i * n + n])),
-                lambda did: did.error != "IndexError",
-                "A number is asked for that is behind the end of the series. Example i begins at place i: windows "
-                "overlap, and each is one place further on.",
-            ),
-            Property(
-                windows(right_length, lambda s, n, i: (s[:n], s[i + n])),
-                windows_do(0),
-                "The answer is right. The window is another one: it begins at place i.",
-            ),
-            Property(
-                windows(right_length, lambda s, n, i: (s[i : i + n], s[-1])),
-                windows_do(1),
-                "The window is right. The answer is another number: it is the one right behind the window.",
-            ),
-            Property(
-                windows(lambda s, n: len(s) // (n + 1), right_example),
-                lambda did: not did.shown.endswith("len") or did.result == did.expected,
-                "The length is off. Write out the examples: there is one for each place where a whole window and the "
-                "number behind it fit in.",
-            ),
+        properties=properties(
+            windows(lambda s, n: len(s) // n, lambda s, n, i: (s[i * n : i * n + n], s[i * n + n])),
+            lambda did: did.error != "IndexError",
+            "A number is asked for that is behind the end of the series. Example i begins at place i: windows "
+            "overlap, and each is one place further on.",
+            windows(right_length, lambda s, n, i: (s[:n], s[i + n])),
+            windows_do(0),
+            "The answer is right. The window is another one: it begins at place i.",
+            windows(right_length, lambda s, n, i: (s[i : i + n], s[-1])),
+            windows_do(1),
+            "The window is right. The answer is another number: it is the one right behind the window.",
+            windows(lambda s, n: len(s) // (n + 1), right_example),
+            lambda did: not did.shown.endswith("len") or did.result == did.expected,
+            "The length is off. Write out the examples: there is one for each place where a whole window and the "
+            "number behind it fit in.",
         ),
         understood="A Dataset is a length, and an example for each number; nothing is made before it is asked for.",
         hints=(
@@ -390,26 +382,20 @@ EXERCISES = (
             lambda train, test: scaled(train, test)[::-1],
             "The other way round: first the training table, then the test table.",
         ),
-        properties=(
-            Property(
-                scaled_with(lambda train, test: train.min(dim=0).values),
-                lambda did: as_trained(did, lambda rows: rows.mean(axis=0)),
-                "The columns of the training table do not have the mean 0: subtract the mean of each.",
+        properties=properties(
+            scaled_with(lambda train, test: train.min(dim=0).values),
+            lambda did: as_trained(did, lambda rows: rows.mean(axis=0)),
+            "The columns of the training table do not have the mean 0: subtract the mean of each.",
+            scaled_with(
+                lambda train, test: train.mean(dim=0),
+                lambda train, test: train.max(dim=0).values - train.min(dim=0).values,
             ),
-            Property(
-                scaled_with(
-                    lambda train, test: train.mean(dim=0),
-                    lambda train, test: train.max(dim=0).values - train.min(dim=0).values,
-                ),
-                lambda did: as_trained(did, lambda rows: rows.std(axis=0)),
-                "The columns of the training table do not have the standard deviation 1: divide each by its own.",
-            ),
-            Property(
-                lambda train, test: [scaled(train, test)[0], (test - train.mean(dim=0)) / test.std(dim=0)],
-                test_rows_too,
-                "The training rows are right. The test rows are not: the training rows' mean and standard deviation "
-                "are for them, too.",
-            ),
+            lambda did: as_trained(did, lambda rows: rows.std(axis=0)),
+            "The columns of the training table do not have the standard deviation 1: divide each by its own.",
+            lambda train, test: [scaled(train, test)[0], (test - train.mean(dim=0)) / test.std(dim=0)],
+            test_rows_too,
+            "The training rows are right. The test rows are not: the training rows' mean and standard deviation "
+            "are for them, too.",
         ),
         understood="What you compute from data belongs to training: from the training rows, and used on all.",
         hints=(
@@ -438,35 +424,25 @@ EXERCISES = (
             lambda examples: padded_by(behind)(examples)[::-1],
             "The other way round: first the batch, then the mask.",
         ),
-        properties=(
-            Property(
-                lambda examples: [*(nn.functional.pad(part, (0, 1)) for part in padded_by(behind)(examples))],
-                lambda did: did.result[0].shape == did.expected[0].shape,
-                "The batch has a row for each example, and is as wide as the longest of them.",
+        properties=properties(
+            lambda examples: [*(nn.functional.pad(part, (0, 1)) for part in padded_by(behind)(examples))],
+            lambda did: did.result[0].shape == did.expected[0].shape,
+            "The batch has a row for each example, and is as wide as the longest of them.",
+            padded_by(lambda batch, mask, row: behind(batch, mask, row.flip(0))),
+            lambda did: filled(did, True),
+            "Not all numbers stand where they should: each row begins with its example.",
+            lambda examples: (
+                [engine.where(mask, batch, -1.0) for batch, mask in [padded_by(behind)(examples)]]
+                + [padded_by(behind)(examples)[1]]
             ),
-            Property(
-                padded_by(lambda batch, mask, row: behind(batch, mask, row.flip(0))),
-                lambda did: filled(did, True),
-                "Not all numbers stand where they should: each row begins with its example.",
-            ),
-            Property(
-                lambda examples: (
-                    [engine.where(mask, batch, -1.0) for batch, mask in [padded_by(behind)(examples)]]
-                    + [padded_by(behind)(examples)[1]]
-                ),
-                lambda did: filled(did, False),
-                "What stands behind the numbers is not 0.",
-            ),
-            Property(
-                lambda examples: [part.float() for part in padded_by(behind)(examples)],
-                lambda did: did.result[1].dtype == bool or did.result[1].shape != did.expected[1].shape,
-                "A mask holds truth values: `dtype=engine.bool`.",
-            ),
-            Property(
-                padded_by(lambda batch, mask, row: (behind(batch, mask, row), mask[: len(row) + 1].fill_(True))),
-                lambda did: (did.result[1].astype(bool).sum(axis=1) == did.expected[1].sum(axis=1)).all(),
-                "A row of the mask does not have as many Trues as its example has numbers.",
-            ),
+            lambda did: filled(did, False),
+            "What stands behind the numbers is not 0.",
+            lambda examples: [part.float() for part in padded_by(behind)(examples)],
+            lambda did: did.result[1].dtype == bool or did.result[1].shape != did.expected[1].shape,
+            "A mask holds truth values: `dtype=engine.bool`.",
+            padded_by(lambda batch, mask, row: (behind(batch, mask, row), mask[: len(row) + 1].fill_(True))),
+            lambda did: (did.result[1].astype(bool).sum(axis=1) == did.expected[1].sum(axis=1)).all(),
+            "A row of the mask does not have as many Trues as its example has numbers.",
         ),
         understood="Whether a number is there is a matter of lengths; the number itself cannot tell.",
         hints=(
@@ -497,18 +473,14 @@ EXERCISES = (
             lambda x, y: one_order(x, y)[::-1],
             "The other way round: first the examples, then their answers.",
         ),
-        properties=(
-            Property(
-                by_python,
-                lambda did: did.result["a seed brings an order back"],
-                "The order does not come from `engine.randperm`, so `engine.manual_seed` does not bring it back.",
-            ),
-            Property(
-                changed(one_order, "return x[order], y[order]", "x[:], y[:] = x[order], y[order]; return x, y"),
-                lambda did: did.result["what was given is as it was"],
-                "You write into the tables that were given. Whoever holds them finds another order. `x[order]` makes "
-                "new ones: return those.",
-            ),
+        properties=properties(
+            by_python,
+            lambda did: did.result["a seed brings an order back"],
+            "The order does not come from `engine.randperm`, so `engine.manual_seed` does not bring it back.",
+            changed(one_order, "return x[order], y[order]", "x[:], y[:] = x[order], y[order]; return x, y"),
+            lambda did: did.result["what was given is as it was"],
+            "You write into the tables that were given. Whoever holds them finds another order. `x[order]` makes "
+            "new ones: return those.",
         ),
         understood="What belongs together moves together: one order, drawn once, for both.",
         hints=(

@@ -3,8 +3,8 @@
 import math
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 from engine import nn
 
 # 13.1
@@ -467,12 +467,10 @@ EXERCISES = (
             layer(tenth, forward=lambda s, x: (s.weight @ x.T).T + s.bias),
             "Right for a table. With more dimensions `x.T` turns all of them round: turn the weight, not x.",
         ),
-        properties=(
-            Property(
-                Around,
-                lambda did: "weight" not in str(did.expected) or did.result.keys() == did.expected.keys(),
-                "Two parameters are asked for, `self.weight` and `self.bias`. (A layer inside has names of its own.)",
-            ),
+        properties=properties(
+            Around,
+            lambda did: "weight" not in str(did.expected) or did.result.keys() == did.expected.keys(),
+            "Two parameters are asked for, `self.weight` and `self.bias`. (A layer inside has names of its own.)",
         ),
         understood="What is assigned as a Parameter is found, cleared, moved and saved with the model.",
         hints=(
@@ -522,13 +520,11 @@ EXERCISES = (
             WeightsAlone,
             "The weights are found. The layers have biases, too.",
         ),
-        properties=(
-            Property(
-                OneName,
-                lambda did: not isinstance(did.result, list) or len(did.result) == len(did.expected),
-                "Not as many parameters are found as there are: `depth` layers and the last one, each with a weight "
-                "and a bias.",
-            ),
+        properties=properties(
+            OneName,
+            lambda did: not isinstance(did.result, list) or len(did.result) == len(did.expected),
+            "Not as many parameters are found as there are: `depth` layers and the last one, each with a weight "
+            "and a bias.",
         ),
         understood="A Module looks for its parts in its attributes, and in ModuleLists, not in plain lists.",
         hints=(

@@ -1,8 +1,8 @@
 """Lesson 14, the training loop: the exercises' trials, oracles, usual mistakes and hints."""
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 from course.judging.trials import Alive
 from engine import nn
 
@@ -409,33 +409,25 @@ EXERCISES = (
             changed(training_step, "return loss.item()", ""),
             "The step is right, but the loss is not returned: is a `return` missing?",
         ),
-        properties=(
-            Property(
-                changed(training_step, "loss.item()", "loss"),
-                lambda did: isinstance(did.result["losses"][0], float),
-                "You return the loss as a tensor. Return a Python number, which keeps no graph: `.item()`.",
+        properties=properties(
+            changed(training_step, "loss.item()", "loss"),
+            lambda did: isinstance(did.result["losses"][0], float),
+            "You return the loss as a tensor. Return a Python number, which keeps no graph: `.item()`.",
+            changed(
+                training_step,
+                "optimizer.zero_grad()",
+                "",
+                "loss.backward()",
+                "optimizer.zero_grad(); loss.backward()",
             ),
-            Property(
-                changed(
-                    training_step,
-                    "optimizer.zero_grad()",
-                    "",
-                    "loss.backward()",
-                    "optimizer.zero_grad(); loss.backward()",
-                ),
-                lambda did: not did.result["gradients left"],
-                "After the call there are still gradients in `.grad`: clear them at the end.",
-            ),
-            Property(
-                changed(training_step, "optimizer.step()", ""),
-                lambda did: did.result["steps taken"] > 0,
-                "`optimizer.step()` is never called, so nothing is learnt.",
-            ),
-            Property(
-                changed(training_step, "optimizer.step()", "optimizer.step(); optimizer.step()"),
-                lambda did: did.result["steps taken"] <= did.expected["steps taken"],
-                "`optimizer.step()` is called more than once in a step.",
-            ),
+            lambda did: not did.result["gradients left"],
+            "After the call there are still gradients in `.grad`: clear them at the end.",
+            changed(training_step, "optimizer.step()", ""),
+            lambda did: did.result["steps taken"] > 0,
+            "`optimizer.step()` is never called, so nothing is learnt.",
+            changed(training_step, "optimizer.step()", "optimizer.step(); optimizer.step()"),
+            lambda did: did.result["steps taken"] <= did.expected["steps taken"],
+            "`optimizer.step()` is called more than once in a step.",
         ),
         understood="Loss, back, step, clear: these four lines are training, and everything else is built around them.",
         hints=(
@@ -463,51 +455,35 @@ EXERCISES = (
             giving("right / len(data)"),
             "You divide by the number of *batches*. Divide by the number of examples.",
         ),
-        properties=(
-            Property(
-                changed(accuracy, ".item()", ".item() / len(y)", "right / seen", "right / len(data)"),
-                counts_examples,
-                "That is the mean of the batches' fractions: a small batch counts as much as a large one. Count "
-                "examples instead.",
-            ),
-            Property(
-                changed(accuracy, "model.eval()", ""),
-                lambda did: not did.result["asked while in training"],
-                "You ask the model while it is in training mode, where dropout is at work. Call `model.eval()` first.",
-            ),
-            Property(
-                changed(accuracy, "model.train(before)", ""),
-                lambda did: did.result["training afterwards"] or not did.expected["training afterwards"],
-                "The mode is not put back: the model came in training mode, and now it is in `eval()`. Remember "
-                "`model.training` first, and put it back at the end.",
-            ),
-            Property(
-                changed(accuracy, "model.train(before)", "model.train()"),
-                lambda did: not did.result["training afterwards"] or did.expected["training afterwards"],
-                "The model did not come in training mode, and now it is in it. Put back the mode that it had, "
-                "whichever that was.",
-            ),
-            Property(
-                changed(accuracy, "no_grad()", "enable_grad()"),
-                lambda did: not did.result["took notes"],
-                "Notes are taken, although nobody goes back: put `with engine.no_grad():` around the loop.",
-            ),
-            Property(
-                changed(accuracy, "model.eval()", "model.eval().requires_grad_(False)"),
-                lambda did: did.result["can still learn"] or not did.expected["can still learn"],
-                "No notes are taken, but the parameters are frozen from now on: training that goes on after this "
-                "learns nothing. `with engine.no_grad():` leaves them as they are.",
-            ),
-            Property(
-                giving("engine.tensor(right / seen)"),
-                lambda did: isinstance(did.result["accuracy"], float | int),
-                "You return a tensor. Return a Python number: `.item()`.",
-            ),
-            Property(
-                giving("100 * right / seen"),
-                lambda did: did.result["accuracy"] <= 1,
-                "That is more than 1. Return a fraction, from 0 to 1: divide by the number of examples.",
-            ),
+        properties=properties(
+            changed(accuracy, ".item()", ".item() / len(y)", "right / seen", "right / len(data)"),
+            counts_examples,
+            "That is the mean of the batches' fractions: a small batch counts as much as a large one. Count "
+            "examples instead.",
+            changed(accuracy, "model.eval()", ""),
+            lambda did: not did.result["asked while in training"],
+            "You ask the model while it is in training mode, where dropout is at work. Call `model.eval()` first.",
+            changed(accuracy, "model.train(before)", ""),
+            lambda did: did.result["training afterwards"] or not did.expected["training afterwards"],
+            "The mode is not put back: the model came in training mode, and now it is in `eval()`. Remember "
+            "`model.training` first, and put it back at the end.",
+            changed(accuracy, "model.train(before)", "model.train()"),
+            lambda did: not did.result["training afterwards"] or did.expected["training afterwards"],
+            "The model did not come in training mode, and now it is in it. Put back the mode that it had, "
+            "whichever that was.",
+            changed(accuracy, "no_grad()", "enable_grad()"),
+            lambda did: not did.result["took notes"],
+            "Notes are taken, although nobody goes back: put `with engine.no_grad():` around the loop.",
+            changed(accuracy, "model.eval()", "model.eval().requires_grad_(False)"),
+            lambda did: did.result["can still learn"] or not did.expected["can still learn"],
+            "No notes are taken, but the parameters are frozen from now on: training that goes on after this "
+            "learns nothing. `with engine.no_grad():` leaves them as they are.",
+            giving("engine.tensor(right / seen)"),
+            lambda did: isinstance(did.result["accuracy"], float | int),
+            "You return a tensor. Return a Python number: `.item()`.",
+            giving("100 * right / seen"),
+            lambda did: did.result["accuracy"] <= 1,
+            "That is more than 1. Return a fraction, from 0 to 1: divide by the number of examples.",
         ),
         understood="Count examples, not batches, and leave a model as you found it.",
         hints=(
@@ -535,47 +511,33 @@ EXERCISES = (
             ),
             "Clipping shortens the step, but does not put it right: it still follows the sum of all gradients so far.",
         ),
-        properties=(
-            Property(
-                changed(fit, "optimizer.zero_grad()", ""),
-                lambda did: "something else" not in did.result["steps followed"],
-                "A step follows not only the gradients of its own loss, but the sum with all older ones. In each round "
-                "they must be cleared, before `backward` or after `step`.",
+        properties=properties(
+            changed(fit, "optimizer.zero_grad()", ""),
+            lambda did: "something else" not in did.result["steps followed"],
+            "A step follows not only the gradients of its own loss, but the sum with all older ones. In each round "
+            "they must be cleared, before `backward` or after `step`.",
+            changed(fit, "optimizer.zero_grad()", "", "backward()", "backward(); optimizer.zero_grad()"),
+            lambda did: "nothing" not in did.result["steps followed"],
+            "A step finds no gradients to follow: it comes before `backward()`, or they were cleared in between.",
+            changed(fit, "range(steps)", "range(1)"),
+            lambda did: did.result["steps taken"] == did.expected["steps taken"],
+            "`optimizer.step()` should be called once in each of the rounds.",
+            changed(fit, "losses = []", SMALLER_RATE),
+            lambda did: did.result["rates"] == did.expected["rates"],
+            "You changed the learning rate that the optimiser came with. The fault is not in the rate.",
+            changed(fit, "loss.item()", "loss"),
+            lambda did: did.result["graphs alive at once"] == "at most two",
+            "The graphs of all rounds are alive at the end: keep numbers in the list, `.item()`.",
+            changed(fit, "loss.item()", "loss.detach()"),
+            lambda did: (
+                "4 steps" not in did.shown
+                or did.result["graphs alive at once"] != "at most two"
+                or all(isinstance(loss, float) for loss in did.result["losses"])
             ),
-            Property(
-                changed(fit, "optimizer.zero_grad()", "", "backward()", "backward(); optimizer.zero_grad()"),
-                lambda did: "nothing" not in did.result["steps followed"],
-                "A step finds no gradients to follow: it comes before `backward()`, or they were cleared in between.",
-            ),
-            Property(
-                changed(fit, "range(steps)", "range(1)"),
-                lambda did: did.result["steps taken"] == did.expected["steps taken"],
-                "`optimizer.step()` should be called once in each of the rounds.",
-            ),
-            Property(
-                changed(fit, "losses = []", SMALLER_RATE),
-                lambda did: did.result["rates"] == did.expected["rates"],
-                "You changed the learning rate that the optimiser came with. The fault is not in the rate.",
-            ),
-            Property(
-                changed(fit, "loss.item()", "loss"),
-                lambda did: did.result["graphs alive at once"] == "at most two",
-                "The graphs of all rounds are alive at the end: keep numbers in the list, `.item()`.",
-            ),
-            Property(
-                changed(fit, "loss.item()", "loss.detach()"),
-                lambda did: (
-                    "4 steps" not in did.shown
-                    or did.result["graphs alive at once"] != "at most two"
-                    or all(isinstance(loss, float) for loss in did.result["losses"])
-                ),
-                "The list holds tensors, though without their graphs. It should hold numbers: `.item()`.",
-            ),
-            Property(
-                loss_before_the_loop,
-                lambda did: did.result["the model was asked"] == "once in each round",
-                "You do not compute the loss anew in each round, so it never sees what the steps have changed.",
-            ),
+            "The list holds tensors, though without their graphs. It should hold numbers: `.item()`.",
+            loss_before_the_loop,
+            lambda did: did.result["the model was asked"] == "once in each round",
+            "You do not compute the loss anew in each round, so it never sees what the steps have changed.",
         ),
         understood="Gradients add up until somebody clears them, and each step follows the sum.",
         hints=(
@@ -631,29 +593,21 @@ EXERCISES = (
             "`v = ...` gives the name to a new tensor, and the velocity stays as it was. Change it in place: "
             "`mul_`, `add_`.",
         ),
-        properties=(
-            Property(
-                changed(with_velocity, "with engine.no_grad():", "if True:"),
-                lambda did: did.error != "RuntimeError" or not did.shown.startswith("one step"),
-                "Changing a leaf is itself an operation, and it is noted. Take no notes: `with engine.no_grad():`.",
-            ),
-            Property(
-                changed(with_velocity, "0.9", "0.5"),
-                lambda did: all(map(close, did.result["velocities"], did.expected["velocities"])),
-                "The velocities that the caller holds are not what they should be afterwards: 0.9 times themselves, "
-                "plus the gradient.",
-            ),
-            Property(
-                moving_by("p.sub_(0.5 * rate * v)"),
-                lambda did: all(map(close, did.result["parameters"], did.expected["parameters"])),
-                "The parameters are not where they should be afterwards: moved by minus the rate times the velocity.",
-            ),
-            Property(
-                returns_them,
-                lambda did: did.result["returned"] == "nothing",
-                "Your function returns something. A function that changes its arguments in place should return "
-                "nothing: whoever gets tensors back may take them for new ones.",
-            ),
+        properties=properties(
+            changed(with_velocity, "with engine.no_grad():", "if True:"),
+            lambda did: did.error != "RuntimeError" or not did.shown.startswith("one step"),
+            "Changing a leaf is itself an operation, and it is noted. Take no notes: `with engine.no_grad():`.",
+            changed(with_velocity, "0.9", "0.5"),
+            lambda did: all(map(close, did.result["velocities"], did.expected["velocities"])),
+            "The velocities that the caller holds are not what they should be afterwards: 0.9 times themselves, "
+            "plus the gradient.",
+            moving_by("p.sub_(0.5 * rate * v)"),
+            lambda did: all(map(close, did.result["parameters"], did.expected["parameters"])),
+            "The parameters are not where they should be afterwards: moved by minus the rate times the velocity.",
+            returns_them,
+            lambda did: did.result["returned"] == "nothing",
+            "Your function returns something. A function that changes its arguments in place should return "
+            "nothing: whoever gets tensors back may take them for new ones.",
         ),
         understood="A velocity is a sum of old gradients, each 0.9 times as heavy as the one after it.",
         hints=(
@@ -693,22 +647,16 @@ EXERCISES = (
             lambda losses, patience: stop(losses, patience)[::-1],
             "The two are in the opposite order.",
         ),
-        properties=(
-            Property(
-                lambda losses, patience: stop(losses, patience + 1),
-                lambda did: did.result[0] <= did.expected[0],
-                "It stops too late. Stop as soon as the present epoch is `patience` epochs after the best one.",
-            ),
-            Property(
-                lambda losses, patience: stop(losses, patience - 1) if patience > 1 else stop(losses, patience),
-                lambda did: did.result[0] >= did.expected[0],
-                "It stops too early. The best epoch does not count against the patience, nor do those before it.",
-            ),
-            Property(
-                lambda losses, patience: stop(losses, patience)[:1] * 2,
-                lambda did: did.result[0] != did.expected[0] or did.result[1] == did.expected[1],
-                "The best epoch is the one with the lowest loss until then; of several such epochs it is the first.",
-            ),
+        properties=properties(
+            lambda losses, patience: stop(losses, patience + 1),
+            lambda did: did.result[0] <= did.expected[0],
+            "It stops too late. Stop as soon as the present epoch is `patience` epochs after the best one.",
+            lambda losses, patience: stop(losses, patience - 1) if patience > 1 else stop(losses, patience),
+            lambda did: did.result[0] >= did.expected[0],
+            "It stops too early. The best epoch does not count against the patience, nor do those before it.",
+            lambda losses, patience: stop(losses, patience)[:1] * 2,
+            lambda did: did.result[0] != did.expected[0] or did.result[1] == did.expected[1],
+            "The best epoch is the one with the lowest loss until then; of several such epochs it is the first.",
         ),
         understood="Compare with the best so far, and let the patience begin again whenever there is a better one.",
         hints=(

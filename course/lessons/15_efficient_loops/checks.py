@@ -5,8 +5,8 @@ import weakref
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 from course.judging.trials import Alive
 from engine import nn
 
@@ -404,23 +404,19 @@ EXERCISES = (
             "That is the mean over the *examples*, which is often the better one. But return the mean of the "
             "batches' losses.",
         ),
-        properties=(
-            Property(
-                changed(epoch, "return total / len(batches)", "print(total / len(batches))"),
-                lambda did: did.result["mean loss"] is not None,
-                "Nothing comes back: `return` the mean (`print` only shows it).",
+        properties=properties(
+            changed(epoch, "return total / len(batches)", "print(total / len(batches))"),
+            lambda did: did.result["mean loss"] is not None,
+            "Nothing comes back: `return` the mean (`print` only shows it).",
+            changed(epoch, "total / len(batches)", "round(total / len(batches), 2)"),
+            lambda did: (
+                did.result["mean loss"] is None
+                or not same(did, "numbers")
+                or did.result["graphs kept at once"] != did.expected["graphs kept at once"]
+                or same(did, "mean loss")
             ),
-            Property(
-                changed(epoch, "total / len(batches)", "round(total / len(batches), 2)"),
-                lambda did: (
-                    did.result["mean loss"] is None
-                    or not same(did, "numbers")
-                    or did.result["graphs kept at once"] != did.expected["graphs kept at once"]
-                    or same(did, "mean loss")
-                ),
-                "The training is right. But the number is not the mean of the batches' losses: add up `loss.item()` of "
-                "each batch, and divide once, by `len(batches)`.",
-            ),
+            "The training is right. But the number is not the mean of the batches' losses: add up `loss.item()` of "
+            "each batch, and divide once, by `len(batches)`.",
         ),
         understood="A number has no graph: keep numbers, and each batch's graph goes with its batch.",
         hints=(
@@ -456,25 +452,19 @@ EXERCISES = (
             "The function returns after the first batch: `return` is inside the loop, and nothing that comes "
             "after it happens.",
         ),
-        properties=(
-            Property(
-                changed(mean_loss, "model.train(before)", "model.train(not before)"),
-                lambda did: did.result["training afterwards"] == did.expected["training afterwards"],
-                "The model is not left in the mode in which it came: `before = model.training` at the beginning, "
-                "`model.train(before)` at the end.",
-            ),
-            Property(
-                changed(mean_loss, "engine.no_grad()", "engine.set_grad_enabled(before)"),
-                lambda did: not did.result["took notes"],
-                "The test takes notes, at least for some models. Put `with engine.no_grad():` around the loop, "
-                "whatever mode the model came in.",
-            ),
-            Property(
-                changed(mean_loss, "total / len(batches)", "round(total / len(batches), 1)"),
-                lambda did: same(did, "mean loss"),
-                "The number is not the mean of the batches' losses with dropout off: `model.eval()` first, add up all, "
-                "and divide by `len(batches)`.",
-            ),
+        properties=properties(
+            changed(mean_loss, "model.train(before)", "model.train(not before)"),
+            lambda did: did.result["training afterwards"] == did.expected["training afterwards"],
+            "The model is not left in the mode in which it came: `before = model.training` at the beginning, "
+            "`model.train(before)` at the end.",
+            changed(mean_loss, "engine.no_grad()", "engine.set_grad_enabled(before)"),
+            lambda did: not did.result["took notes"],
+            "The test takes notes, at least for some models. Put `with engine.no_grad():` around the loop, "
+            "whatever mode the model came in.",
+            changed(mean_loss, "total / len(batches)", "round(total / len(batches), 1)"),
+            lambda did: same(did, "mean loss"),
+            "The number is not the mean of the batches' losses with dropout off: `model.eval()` first, add up all, "
+            "and divide by `len(batches)`.",
         ),
         understood="What you switch, you put back. And where nobody goes back, no notes are needed.",
         hints=(
@@ -541,18 +531,14 @@ EXERCISES = (
             "The step is right. But the graphs of all parts are kept until the end, and they do not fit either. "
             "Call `backward()` for each part.",
         ),
-        properties=(
-            Property(
-                of_parts(32),
-                lambda did: did.result["most examples at once"] <= 16,
-                "More than 16 examples go through the model at once, and they do not fit.",
-            ),
-            Property(
-                weighted("len(part_x) / 40"),
-                lambda did: did.result["most examples at once"] > 16 or same(did, "numbers"),
-                "The step is not that of the whole batch. Each part's loss should count for its share of the examples, "
-                "`len(part_x) / len(x)`, however large the batch and the part are.",
-            ),
+        properties=properties(
+            of_parts(32),
+            lambda did: did.result["most examples at once"] <= 16,
+            "More than 16 examples go through the model at once, and they do not fit.",
+            weighted("len(part_x) / 40"),
+            lambda did: did.result["most examples at once"] > 16 or same(did, "numbers"),
+            "The step is not that of the whole batch. Each part's loss should count for its share of the examples, "
+            "`len(part_x) / len(x)`, however large the batch and the part are.",
         ),
         understood="Gradients add up, so a large batch can go through in parts, each weighted by its share.",
         hints=(
@@ -605,30 +591,22 @@ EXERCISES = (
             changed(clipped_step, "length.item()", "length"),
             "You return a tensor. Return a Python number: `.item()`.",
         ),
-        properties=(
-            Property(
-                lambda *arguments: print(by_hand(*arguments)),
-                lambda did: None not in did.result["lengths"],
-                "Nothing comes back: `return` the length, as a number.",
-            ),
-            Property(
-                changed(clipped_step, "1.0", "9.0"),
-                lambda did: same(did, "numbers") or not np.isclose(*first_lengths(did)),
-                "The first length is right. But the step is not that of the gradient, shortened to length 1 where it "
-                "is longer: `clip_grad_norm_(model.parameters(), 1.0)` between `backward()` and `step()`.",
-            ),
-            Property(
-                changed(clipped_step, "loss_fn(model(x), y)", "loss_fn(model(x), y).clamp(max=1.0)"),
-                lambda did: all(found or not asked for found, asked in zip(*lengths(did), strict=True)),
-                "A gradient has length 0 where it should be long. Have you cut off the *loss*? Beyond the cut it is "
-                "flat. Clip the gradient instead, after `backward()`.",
-            ),
-            Property(
-                changed(clipped_step, "length.item()", "length.item() ** 2"),
-                lambda did: None in did.result["lengths"] or not same(did, "numbers") or same(did, "lengths"),
-                "The step is right. But what you return is not the length of the gradient before clipping. That is "
-                "what `clip_grad_norm_` returns.",
-            ),
+        properties=properties(
+            lambda *arguments: print(by_hand(*arguments)),
+            lambda did: None not in did.result["lengths"],
+            "Nothing comes back: `return` the length, as a number.",
+            changed(clipped_step, "1.0", "9.0"),
+            lambda did: same(did, "numbers") or not np.isclose(*first_lengths(did)),
+            "The first length is right. But the step is not that of the gradient, shortened to length 1 where it "
+            "is longer: `clip_grad_norm_(model.parameters(), 1.0)` between `backward()` and `step()`.",
+            changed(clipped_step, "loss_fn(model(x), y)", "loss_fn(model(x), y).clamp(max=1.0)"),
+            lambda did: all(found or not asked for found, asked in zip(*lengths(did), strict=True)),
+            "A gradient has length 0 where it should be long. Have you cut off the *loss*? Beyond the cut it is "
+            "flat. Clip the gradient instead, after `backward()`.",
+            changed(clipped_step, "length.item()", "length.item() ** 2"),
+            lambda did: None in did.result["lengths"] or not same(did, "numbers") or same(did, "lengths"),
+            "The step is right. But what you return is not the length of the gradient before clipping. That is "
+            "what `clip_grad_norm_` returns.",
         ),
         understood="Between backward and step is the only place where a gradient can still be changed.",
         hints=(
@@ -678,24 +656,18 @@ EXERCISES = (
             ),
             "The rate is right after each epoch. But yours falls after each batch, and an epoch should have one rate.",
         ),
-        properties=(
-            Property(
-                lambda *arguments: by_hand_rates(*arguments)[:-1],
-                lambda did: np.shape(did.result["rates"]) == np.shape(did.expected["rates"]),
-                "There should be a rate for each epoch, in a list.",
-            ),
-            Property(
-                changed(halving, "gamma=0.5", "gamma=0.25"),
-                lambda did: np.shape(did.result["rates"]) != np.shape(did.expected["rates"]) or same(did, "rates"),
-                "Those are not the rates. They should be 0.1, 0.05, 0.025 and so on: `scheduler.step()` once after "
-                "each epoch, with `gamma=0.5`.",
-            ),
-            Property(
-                lambda model, loss_fn, batches, epochs: [0.1 * 0.5**epoch for epoch in range(epochs)],
-                lambda did: not same(did, "rates") or same(did, "numbers"),
-                "The rates are right. But the training is not what it was: for each batch `zero_grad()`, `backward()` "
-                "and `optimizer.step()`, with the rate of the epoch.",
-            ),
+        properties=properties(
+            lambda *arguments: by_hand_rates(*arguments)[:-1],
+            lambda did: np.shape(did.result["rates"]) == np.shape(did.expected["rates"]),
+            "There should be a rate for each epoch, in a list.",
+            changed(halving, "gamma=0.5", "gamma=0.25"),
+            lambda did: np.shape(did.result["rates"]) != np.shape(did.expected["rates"]) or same(did, "rates"),
+            "Those are not the rates. They should be 0.1, 0.05, 0.025 and so on: `scheduler.step()` once after "
+            "each epoch, with `gamma=0.5`.",
+            lambda model, loss_fn, batches, epochs: [0.1 * 0.5**epoch for epoch in range(epochs)],
+            lambda did: not same(did, "rates") or same(did, "numbers"),
+            "The rates are right. But the training is not what it was: for each batch `zero_grad()`, `backward()` "
+            "and `optimizer.step()`, with the rate of the epoch.",
         ),
         understood="A scheduler counts its own calls: whether they are epochs or batches is up to the loop.",
         hints=(

@@ -3,8 +3,8 @@
 import math
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 from engine import nn
 from engine.nn import functional as F
 
@@ -363,12 +363,10 @@ EXERCISES = (
             changed(by_hand, "g / scale", "(g / scale).half()"),
             "The gradients are put into 16 bits, where small ones vanish. Leave their type as it is.",
         ),
-        properties=(
-            Property(
-                by_backward,
-                lambda did: all(map(unchanged, did.result[".grad"], did.expected[".grad"])),
-                "`backward()` has changed `.grad`, which was to be left alone. Take `engine.autograd.grad`.",
-            ),
+        properties=properties(
+            by_backward,
+            lambda did: all(map(unchanged, did.result[".grad"], did.expected[".grad"])),
+            "`backward()` has changed `.grad`, which was to be left alone. Take `engine.autograd.grad`.",
         ),
         understood="Scaling lifts small gradients over the edge, and dividing at the end gives the true ones back.",
         hints=(
@@ -410,33 +408,25 @@ EXERCISES = (
             after_overflow("scale * 2, 0"),
             "Overflow means too large: smaller, not larger.",
         ),
-        properties=(
-            Property(after_overflow("scale / 4, 0"), after("overflow", 0), "After an overflow the scale is halved."),
-            Property(
-                after_overflow("scale / 2, 1"),
-                after("overflow", 1),
-                "After an overflow the count begins at 0, as no step has gone well since.",
-            ),
-            Property(
-                changed(ruled, "return scale, count", "return scale * 2, count"),
-                after("good", 0),
-                "The scale stays until `interval` steps in a row have gone well, this one among them.",
-            ),
-            Property(
-                changed(ruled, "scale, count + 1", "scale, count"),
-                after("good", 1),
-                "A step that went well is counted: the next count is `count + 1`.",
-            ),
-            Property(
-                changed(ruled, "scale * 2, 0", "scale + 2, 0"),
-                after("doubled", 0),
-                "With this step `interval` steps in a row have gone well: the scale is doubled.",
-            ),
-            Property(
-                changed(ruled, "scale * 2, 0", "scale * 2, 3"),
-                after("doubled", 1),
-                "When the scale has been doubled, the count begins anew, at 0.",
-            ),
+        properties=properties(
+            after_overflow("scale / 4, 0"),
+            after("overflow", 0),
+            "After an overflow the scale is halved.",
+            after_overflow("scale / 2, 1"),
+            after("overflow", 1),
+            "After an overflow the count begins at 0, as no step has gone well since.",
+            changed(ruled, "return scale, count", "return scale * 2, count"),
+            after("good", 0),
+            "The scale stays until `interval` steps in a row have gone well, this one among them.",
+            changed(ruled, "scale, count + 1", "scale, count"),
+            after("good", 1),
+            "A step that went well is counted: the next count is `count + 1`.",
+            changed(ruled, "scale * 2, 0", "scale + 2, 0"),
+            after("doubled", 0),
+            "With this step `interval` steps in a row have gone well: the scale is doubled.",
+            changed(ruled, "scale * 2, 0", "scale * 2, 3"),
+            after("doubled", 1),
+            "When the scale has been doubled, the count begins anew, at 0.",
         ),
         understood="The scaler presses upwards until it overflows, goes back by half, and tries again later.",
         hints=(
@@ -504,21 +494,17 @@ EXERCISES = (
             changed(train_step, "optimizer.zero_grad()", ""),
             "The gradients of the round before must be cleared.",
         ),
-        properties=(
-            Property(
-                changed(train_step, "scaler.step(optimizer)", "scaler.unscale_(optimizer); optimizer.step()"),
-                lambda did: (
-                    did.result["scale"] != did.expected["scale"] or did.result["weights"] == did.expected["weights"]
-                ),
-                "The scale is right. But the step is not that of the true gradients: go back from the scaled loss, and "
-                "let `scaler.step(optimizer)` take the scale out, once, and skip the step where they overflow.",
+        properties=properties(
+            changed(train_step, "scaler.step(optimizer)", "scaler.unscale_(optimizer); optimizer.step()"),
+            lambda did: (
+                did.result["scale"] != did.expected["scale"] or did.result["weights"] == did.expected["weights"]
             ),
-            Property(
-                changed(train_step, "x, y = batch", "x, y = batch; scaler = engine.amp.GradScaler('cpu')"),
-                lambda did: did.result["scale"] == did.expected["scale"],
-                "The scale is not what it should be afterwards: take the scaler that came, and call "
-                "`scaler.update()` once, after the step, without a number.",
-            ),
+            "The scale is right. But the step is not that of the true gradients: go back from the scaled loss, and "
+            "let `scaler.step(optimizer)` take the scale out, once, and skip the step where they overflow.",
+            changed(train_step, "x, y = batch", "x, y = batch; scaler = engine.amp.GradScaler('cpu')"),
+            lambda did: did.result["scale"] == did.expected["scale"],
+            "The scale is not what it should be afterwards: take the scaler that came, and call "
+            "`scaler.update()` once, after the step, without a number.",
         ),
         understood="A small step is lost beside a 16-bit weight: weights stay in 32 bits, products go down.",
         hints=(
@@ -601,47 +587,37 @@ EXERCISES = (
             "That is a loop without a scaler: small gradients vanish, and an overflow is not noticed. Both "
             "`scaler.scale` and `scaler.step` stay.",
         ),
-        properties=(
-            Property(
-                changed(train_clipped, "return lengths", "return lengths[-1]"),
-                lambda did: (
-                    len(did.result["lengths"]) == len(did.expected["lengths"])
-                    or did.result["weights"] != did.expected["weights"]
-                ),
-                "The steps are right. But there should be a length for each batch, in a list: append each one.",
+        properties=properties(
+            changed(train_clipped, "return lengths", "return lengths[-1]"),
+            lambda did: (
+                len(did.result["lengths"]) == len(did.expected["lengths"])
+                or did.result["weights"] != did.expected["weights"]
             ),
-            Property(
-                one_step_for_all,
-                lambda did: (
-                    len(did.result["lengths"]) == len(did.expected["lengths"])
-                    or did.result["weights"] == did.expected["weights"]
-                ),
-                "The list should have a length for each batch: all lines of a step belong in every round.",
+            "The steps are right. But there should be a length for each batch, in a list: append each one.",
+            one_step_for_all,
+            lambda did: (
+                len(did.result["lengths"]) == len(did.expected["lengths"])
+                or did.result["weights"] == did.expected["weights"]
             ),
-            Property(
-                changed(train_clipped, "1.0", "0.5"),
-                lambda did: (
-                    did.result["lengths"] != did.expected["lengths"] or did.result["weights"] == did.expected["weights"]
-                ),
-                "The lengths are right. But the steps are not those of the true gradients, clipped to length 1.",
+            "The list should have a length for each batch: all lines of a step belong in every round.",
+            changed(train_clipped, "1.0", "0.5"),
+            lambda did: (
+                did.result["lengths"] != did.expected["lengths"] or did.result["weights"] == did.expected["weights"]
             ),
-            Property(
-                lengths_of("2 * length"),
-                lambda did: (
-                    did.result["lengths"] == did.expected["lengths"]
-                    or len(did.result["lengths"]) != len(did.expected["lengths"])
-                    or did.result["weights"] != did.expected["weights"]
-                ),
-                "The steps are right. But the lengths are not those of the true gradients, before clipping.",
+            "The lengths are right. But the steps are not those of the true gradients, clipped to length 1.",
+            lengths_of("2 * length"),
+            lambda did: (
+                did.result["lengths"] == did.expected["lengths"]
+                or len(did.result["lengths"]) != len(did.expected["lengths"])
+                or did.result["weights"] != did.expected["weights"]
             ),
-            Property(
-                changed(train_clipped, "scaler.update()", "scaler.update(8.0)"),
-                lambda did: (
-                    did.result["scale"] == did.expected["scale"]
-                    or len(did.result["lengths"]) != len(did.expected["lengths"])
-                ),
-                "The scale is not what it should be at the end: `scaler.update()` once in each round, after the step.",
+            "The steps are right. But the lengths are not those of the true gradients, before clipping.",
+            changed(train_clipped, "scaler.update()", "scaler.update(8.0)"),
+            lambda did: (
+                did.result["scale"] == did.expected["scale"]
+                or len(did.result["lengths"]) != len(did.expected["lengths"])
             ),
+            "The scale is not what it should be at the end: `scaler.update()` once in each round, after the step.",
         ),
         understood="The gradients have the scale in them until unscale_ takes it out: look at them only after that.",
         hints=(

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from itertools import product
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 from engine import nn, sim
 
 MIB = 2**20
@@ -464,48 +464,34 @@ STEPS = (
             lambda batch: sum(four()(batch)),
             "That is all of it together. Return four numbers, with commas between them.",
         ),
-        properties=(
-            Property(
-                lambda batch: four()(batch)[::3],
-                lambda did: len(did.result) == 4,
-                "Return four numbers: parameters, gradients, Adam's state, activations.",
-            ),
-            Property(
-                four(gradients=2),
-                lambda did: off(did, 1, 1),
-                "Gradients: there is one number for each parameter, of the parameter's type, whatever the batch.",
-            ),
-            Property(four(state=1), lambda did: not off(did, 2, 0.5), "Adam keeps *two* numbers for each parameter."),
-            Property(
-                four(state=3),
-                lambda did: off(did, 2, 1) or off(did, 2, 0.5),
-                "Adam's state is two numbers for each parameter, and nothing else.",
-            ),
-            Property(
-                four(activations=32),
-                lambda did: not off(did, 3, 2),
-                "The result of `Tanh` and the input of the next `Linear` are one tensor: it is kept once.",
-            ),
-            Property(
-                four(activations=1),
-                lambda did: not off(did, 3, 1 / 16),
-                "That is what one layer keeps. There are sixteen.",
-            ),
-            Property(
-                four(activations=17),
-                lambda did: not off(did, 3, 17 / 16),
-                "Count the activations of sixteen layers, without the batch itself.",
-            ),
-            Property(
-                four(activations=16 / 256),
-                lambda did: not off(did, 3, 1 / 256),
-                "For each example a layer keeps 256 numbers, not one.",
-            ),
-            Property(
-                lambda batch: four()(1024),
-                lambda did: did.expected[3] == 16 or not off(did, 3, 16 / did.expected[3]),
-                "The activations grow with the batch, and yours do not.",
-            ),
+        properties=properties(
+            lambda batch: four()(batch)[::3],
+            lambda did: len(did.result) == 4,
+            "Return four numbers: parameters, gradients, Adam's state, activations.",
+            four(gradients=2),
+            lambda did: off(did, 1, 1),
+            "Gradients: there is one number for each parameter, of the parameter's type, whatever the batch.",
+            four(state=1),
+            lambda did: not off(did, 2, 0.5),
+            "Adam keeps *two* numbers for each parameter.",
+            four(state=3),
+            lambda did: off(did, 2, 1) or off(did, 2, 0.5),
+            "Adam's state is two numbers for each parameter, and nothing else.",
+            four(activations=32),
+            lambda did: not off(did, 3, 2),
+            "The result of `Tanh` and the input of the next `Linear` are one tensor: it is kept once.",
+            four(activations=1),
+            lambda did: not off(did, 3, 1 / 16),
+            "That is what one layer keeps. There are sixteen.",
+            four(activations=17),
+            lambda did: not off(did, 3, 17 / 16),
+            "Count the activations of sixteen layers, without the batch itself.",
+            four(activations=16 / 256),
+            lambda did: not off(did, 3, 1 / 256),
+            "For each example a layer keeps 256 numbers, not one.",
+            lambda batch: four()(1024),
+            lambda did: did.expected[3] == 16 or not off(did, 3, 16 / did.expected[3]),
+            "The activations grow with the batch, and yours do not.",
         ),
         understood="Three of the four depend on the parameters alone, and the fourth on the batch.",
         hints=(
@@ -615,13 +601,11 @@ EXERCISES = (
             changed(added_up, "size * (2 + copies", "(size + 4 * (1 + copies) * p.numel()", "else 1)", "else size)"),
             "Gradients and the optimizer's numbers have the parameter's type: two bytes for float16.",
         ),
-        properties=(
-            Property(
-                with_buffers,
-                lambda did: did.shown != WITH_BUFFERS or did.result - did.expected not in (BUFFERS, 4 * BUFFERS),
-                "You count buffers, too, such as the means of a batch norm. They are in `state_dict()`, but only what "
-                "`model.parameters()` gives is a parameter.",
-            ),
+        properties=properties(
+            with_buffers,
+            lambda did: did.shown != WITH_BUFFERS or did.result - did.expected not in (BUFFERS, 4 * BUFFERS),
+            "You count buffers, too, such as the means of a batch norm. They are in `state_dict()`, but only what "
+            "`model.parameters()` gives is a parameter.",
         ),
         understood="Before a night of training, one sum tells whether parameters, gradients and state fit at all.",
         hints=(
@@ -668,13 +652,11 @@ EXERCISES = (
             lambda model, batches: mean_loss(model.eval(), batches),
             "The memory is all right. But the model is left in eval mode. Leave it in the mode in which it came.",
         ),
-        properties=(
-            Property(
-                in_a_list,
-                lambda did: not did.result["more batches need more memory"],
-                "All graphs are alive until the end, because a loss, a result or a sum leads to each of them. Keep "
-                "only numbers.",
-            ),
+        properties=properties(
+            in_a_list,
+            lambda did: not did.result["more batches need more memory"],
+            "All graphs are alive until the end, because a loss, a result or a sum leads to each of them. Keep "
+            "only numbers.",
         ),
         understood="A test needs no notes, and numbers lead to no graph, in a list or in a sum.",
         hints=(
@@ -710,42 +692,32 @@ EXERCISES = (
             changed(halving, "n = n // 2", "step(n // 2); return n // 2"),
             "You try half only once. If that does not fit either, go on: a quarter, and so on.",
         ),
-        properties=(
-            Property(
-                changed(
-                    halving,
-                    "while",
-                    "errors = []\n    while",
-                    "Error:",
-                    "Error as error:",
-                    "pass",
-                    "errors.append(error)",
-                ),
-                lambda did: not went_on(*calls(did)),
-                "An attempt that would fit fails, because the memory of the failed one before it is still taken: its "
-                "error is alive, in an `except` block or under a name, and leads to the variables of `step`.",
+        properties=properties(
+            changed(
+                halving,
+                "while",
+                "errors = []\n    while",
+                "Error:",
+                "Error as error:",
+                "pass",
+                "errors.append(error)",
             ),
-            Property(
-                changed(halving, "engine.OutOfMemoryError", "Exception"),
-                lambda did: did.shown != OTHER or did.error == "RuntimeError",
-                "Other errors must come through, even other RuntimeErrors. Catch `engine.OutOfMemoryError` alone, and "
-                "let nothing, such as a `return` in `finally`, take their place.",
-            ),
-            Property(
-                nothing_after_half,
-                lambda did: did.result["returned"] is not None,
-                "It finds the number, but does not always return it: return what the second call gives, too.",
-            ),
-            Property(
-                lambda step, n: with_less(step, n // 2),
-                lambda did: calls(did)[0][:1] == calls(did)[1][:1],
-                "The first attempt should be with `n` itself. Halve it only after that has failed.",
-            ),
-            Property(
-                changed(halving, "return n", "step(n); return n"),
-                lambda did: len(set(calls(did)[0])) == len(calls(did)[0]),
-                "You call `step` twice with the same number. A call that has worked has done its work.",
-            ),
+            lambda did: not went_on(*calls(did)),
+            "An attempt that would fit fails, because the memory of the failed one before it is still taken: its "
+            "error is alive, in an `except` block or under a name, and leads to the variables of `step`.",
+            changed(halving, "engine.OutOfMemoryError", "Exception"),
+            lambda did: did.shown != OTHER or did.error == "RuntimeError",
+            "Other errors must come through, even other RuntimeErrors. Catch `engine.OutOfMemoryError` alone, and "
+            "let nothing, such as a `return` in `finally`, take their place.",
+            nothing_after_half,
+            lambda did: did.result["returned"] is not None,
+            "It finds the number, but does not always return it: return what the second call gives, too.",
+            lambda step, n: with_less(step, n // 2),
+            lambda did: calls(did)[0][:1] == calls(did)[1][:1],
+            "The first attempt should be with `n` itself. Halve it only after that has failed.",
+            changed(halving, "return n", "step(n); return n"),
+            lambda did: len(set(calls(did)[0])) == len(calls(did)[0]),
+            "You call `step` twice with the same number. A call that has worked has done its work.",
         ),
         understood="What an error leads to stays alive until its `except` block is over. So try again outside.",
         hints=(
@@ -793,24 +765,18 @@ EXERCISES = (
             weighted(lambda n, all, size: 1 / n),
             "A part's loss is already divided by its length. What counts is its share of *all* examples.",
         ),
-        properties=(
-            Property(
-                together,
-                lambda did: did.error != "OutOfMemoryError",
-                "More than one part's graph is alive at a time. Call `backward()` for each part, before the next one "
-                "goes through the network.",
-            ),
-            Property(
-                changed(backward_in_parts, "for at", "size = -(-len(x) // size)\n    for at"),
-                lambda did: did.result[3] == did.expected[3] or not did.result[3].endswith("at once"),
-                "More than `size` examples are in the network at once. `size` is how many a part has, not how many "
-                "parts there are: `split(size)`, not `chunk(size)`.",
-            ),
-            Property(
-                lambda model, *rest: backward_in_parts(model.eval(), *rest),
-                lambda did: did.result[2] == did.expected[2],
-                "The model is left frozen or in eval mode. Training goes on afterwards, so leave it as it came.",
-            ),
+        properties=properties(
+            together,
+            lambda did: did.error != "OutOfMemoryError",
+            "More than one part's graph is alive at a time. Call `backward()` for each part, before the next one "
+            "goes through the network.",
+            changed(backward_in_parts, "for at", "size = -(-len(x) // size)\n    for at"),
+            lambda did: did.result[3] == did.expected[3] or not did.result[3].endswith("at once"),
+            "More than `size` examples are in the network at once. `size` is how many a part has, not how many "
+            "parts there are: `split(size)`, not `chunk(size)`.",
+            lambda model, *rest: backward_in_parts(model.eval(), *rest),
+            lambda did: did.result[2] == did.expected[2],
+            "The model is left frozen or in eval mode. Training goes on afterwards, so leave it as it came.",
         ),
         understood="Each part counts for its share of the examples, and its graph is gone before the next one is made.",
         hints=(

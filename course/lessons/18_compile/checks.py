@@ -4,8 +4,8 @@ import gc
 import tracemalloc
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 
 # 18.2
 
@@ -391,18 +391,13 @@ EXERCISES = (
             lambda program, result: reached(program, result)[:-1],
             "The result's own step is missing. It belongs to what is needed.",
         ),
-        properties=(
-            Property(
-                inputs_as_steps,
-                lambda did: did.error not in ("KeyError", "StopIteration", "IndexError"),
-                "You look for a step of every name. But `x` and `w` are inputs, and no step makes them: pass them "
-                "over.",
-            ),
-            Property(
-                as_met,
-                lambda did: did.result == did.expected or sorted(did.result) != sorted(did.expected),
-                "These are the right steps, but not in the order of the program.",
-            ),
+        properties=properties(
+            inputs_as_steps,
+            lambda did: did.error not in ("KeyError", "StopIteration", "IndexError"),
+            "You look for a step of every name. But `x` and `w` are inputs, and no step makes them: pass them over.",
+            as_met,
+            lambda did: did.result == did.expected or sorted(did.result) != sorted(did.expected),
+            "These are the right steps, but not in the order of the program.",
         ),
         hints=(
             "If you go through the program from its end, what do you know at each step?",
@@ -450,23 +445,19 @@ EXERCISES = (
             changed(in_one_round, "known = does, now", "known = does, tuple(sorted(now))"),
             "sub(x, w) and sub(w, x) differ: the order of what a step takes counts.",
         ),
-        properties=(
-            Property(
-                changed(
-                    in_one_round,
-                    "tuple(instead.get(t, t) for t in takes)",
-                    "(instead.get(takes[0], takes[0]), *takes[1:])",
-                ),
-                lambda did: not takes_what_is_gone(did),
-                "A step takes a name whose step is gone. Put the earlier one's name in *every* place where a later "
-                "step takes it.",
+        properties=properties(
+            changed(
+                in_one_round,
+                "tuple(instead.get(t, t) for t in takes)",
+                "(instead.get(takes[0], takes[0]), *takes[1:])",
             ),
-            Property(
-                the_later_one_everywhere,
-                lambda did: did.expected[0][0] in names_in(did.result),
-                "The first of two steps that are the same is gone. The *earlier* one stays, and the later ones take "
-                "its name.",
-            ),
+            lambda did: not takes_what_is_gone(did),
+            "A step takes a name whose step is gone. Put the earlier one's name in *every* place where a later "
+            "step takes it.",
+            the_later_one_everywhere,
+            lambda did: did.expected[0][0] in names_in(did.result),
+            "The first of two steps that are the same is gone. The *earlier* one stays, and the later ones take "
+            "its name.",
         ),
         hints=(
             "You go through the program from its beginning. What must you remember of each step, to know it again?",
@@ -510,36 +501,26 @@ EXERCISES = (
             lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)) / size,
             "You divide by the size of a piece. How many numbers are there in all?",
         ),
-        properties=(
-            Property(
-                lambda steps, x, size: sum(through(steps, x[i::size]).sum() for i in range(size)) / len(x),
-                lambda did: not (did.result["a step got more than size numbers"] and is_the_mean(did)),
-                "The mean is right. But a step gets more than `size` numbers at a time.",
+        properties=properties(
+            lambda steps, x, size: sum(through(steps, x[i::size]).sum() for i in range(size)) / len(x),
+            lambda did: not (did.result["a step got more than size numbers"] and is_the_mean(did)),
+            "The mean is right. But a step gets more than `size` numbers at a time.",
+            overlapping,
+            lambda did: (
+                did.result["numbers that went through the steps"] <= did.expected["numbers that went through the steps"]
             ),
-            Property(
-                overlapping,
-                lambda did: (
-                    did.result["numbers that went through the steps"]
-                    <= did.expected["numbers that went through the steps"]
-                ),
-                "More numbers go through the steps than there are: the pieces overlap. Go on by a whole piece, "
-                "`range(0, len(x), size)`.",
+            "More numbers go through the steps than there are: the pieces overlap. Go on by a whole piece, "
+            "`range(0, len(x), size)`.",
+            into_x,
+            lambda did: (
+                did.result["numbers that went through the steps"] >= did.expected["numbers that went through the steps"]
             ),
-            Property(
-                into_x,
-                lambda did: (
-                    did.result["numbers that went through the steps"]
-                    >= did.expected["numbers that went through the steps"]
-                ),
-                "Fewer numbers go through the steps than there are. Does a piece take the name `x`, so that the row "
-                "is gone for the next one? Give the piece a name of its own.",
-            ),
-            Property(
-                lambda steps, x, size: engine.cat([through(steps, piece) for piece in x.split(size)]).mean(),
-                lambda did: not (did.result["a whole row was made"] and is_the_mean(did)),
-                "The mean is right. But a whole row of results is made, and memory is what you wanted to save: take "
-                "each piece through *all* steps, and keep only its sum.",
-            ),
+            "Fewer numbers go through the steps than there are. Does a piece take the name `x`, so that the row "
+            "is gone for the next one? Give the piece a name of its own.",
+            lambda steps, x, size: engine.cat([through(steps, piece) for piece in x.split(size)]).mean(),
+            lambda did: not (did.result["a whole row was made"] and is_the_mean(did)),
+            "The mean is right. But a whole row of results is made, and memory is what you wanted to save: take "
+            "each piece through *all* steps, and keep only its sum.",
         ),
         hints=(
             "Which loop should be outside, the one over the pieces or the one over the steps?",

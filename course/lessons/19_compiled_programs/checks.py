@@ -3,8 +3,8 @@
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 from engine.compiler import explain
 
 # 19.2
@@ -247,18 +247,14 @@ EXERCISES = (
             lambda compiled, x, steps: [engine.compile(compiled.function)(x, 1 / step) for step in range(1, steps + 1)],
             "You never called `compiled`, so it has no capture. Call it in each step, and compile nothing anew.",
         ),
-        properties=(
-            Property(
-                changed(run, "x, factor", "x, factor if factor < 1 else 1.0"),
-                lambda did: did.result["captures"] <= did.expected["captures"],
-                "There are too many captures: in some step the factor is a plain number. Put it into a tensor in every "
-                "step, the first one too.",
-            ),
-            Property(
-                lambda compiled, x, steps: run(compiled, x, steps)[-1],
-                lambda did: len(did.result["the results"]) == len(did.expected["the results"]),
-                "There should be a result for each step, in a list. Append each one, and return the list.",
-            ),
+        properties=properties(
+            changed(run, "x, factor", "x, factor if factor < 1 else 1.0"),
+            lambda did: did.result["captures"] <= did.expected["captures"],
+            "There are too many captures: in some step the factor is a plain number. Put it into a tensor in every "
+            "step, the first one too.",
+            lambda compiled, x, steps: run(compiled, x, steps)[-1],
+            lambda did: len(did.result["the results"]) == len(did.expected["the results"]),
+            "There should be a result for each step, in a list. Append each one, and return the list.",
         ),
         hints=(
             "What do the guards say about a plain number, and what about a tensor?",
@@ -312,20 +308,16 @@ EXERCISES = (
             lambda x, most: engine.where(x.abs() > most, x * (most / x.abs().max()), x),
             "You scale only the numbers that are too large. If the largest one is too large, scale all of them.",
         ),
-        properties=(
-            Property(
-                lambda x, most: x * (most / max(x.abs().max().item(), most)),
-                lambda did: did.result["graph breaks"] == 0,
-                "The graph still breaks: something asks for a number that is in the tensor (`if`, `item()`, `float()`, "
-                "Python's `min` or `max`). Stay with tensors: `clamp`, `engine.maximum`.",
-            ),
-            Property(
-                chosen_afterwards,
-                lambda did: not has_nan(did.result["the gradient at x"]),
-                "Where every number is 0, the gradient is `nan`: `most / largest` divides by 0, and the way back goes "
-                "through that even where it was not chosen (0 times infinity). Divide by something that is never 0, "
-                "such as `largest.clamp(min=most)`.",
-            ),
+        properties=properties(
+            lambda x, most: x * (most / max(x.abs().max().item(), most)),
+            lambda did: did.result["graph breaks"] == 0,
+            "The graph still breaks: something asks for a number that is in the tensor (`if`, `item()`, `float()`, "
+            "Python's `min` or `max`). Stay with tensors: `clamp`, `engine.maximum`.",
+            chosen_afterwards,
+            lambda did: not has_nan(did.result["the gradient at x"]),
+            "Where every number is 0, the gradient is `nan`: `most / largest` divides by 0, and the way back goes "
+            "through that even where it was not chosen (0 times infinity). Divide by something that is never 0, "
+            "such as `largest.clamp(min=most)`.",
         ),
         hints=(
             "Which line asks what is in the tensor?",

@@ -4,8 +4,8 @@ import functools
 
 import engine
 from course.judging import pretend
-from course.judging.exercises import Exercise, Property
-from course.judging.mistakes import changed, mistakes
+from course.judging.exercises import Exercise
+from course.judging.mistakes import changed, mistakes, properties
 from engine import nn
 
 # What the learner writes in the lesson: three ways to let all ranks have the sum
@@ -562,12 +562,10 @@ EXERCISES = (
             "A rank that is short repeats its own first example. Make the *list* longer by its first examples, and "
             "share that out.",
         ),
-        properties=(
-            Property(
-                appended_to,
-                lambda did: "the list itself has changed" not in did.result,
-                "The list itself is another one afterwards, and not yours alone. Make a new one: `examples + ...`.",
-            ),
+        properties=properties(
+            appended_to,
+            lambda did: "the list itself has changed" not in did.result,
+            "The list itself is another one afterwards, and not yours alone. Make a new one: `examples + ...`.",
         ),
         hints=(
             "How many examples must each rank have, so that all are used and all ranks have as many?",
@@ -732,16 +730,14 @@ EXERCISES = (
             without_a_circle,
             "After the last rank comes rank 0: `(link.rank + 1) % link.size` closes the circle. So for the parts.",
         ),
-        properties=(
-            Property(
-                both_rounds,
-                lambda did: (
-                    did.result["bytes"] == did.expected["bytes"]
-                    or not all((did.result[one] == did.expected[one]).all() for one in did.expected if one != "bytes")
-                ),
-                "The sums are right. But a rank sends more than `size - 1` parts. The first round of the ring alone is "
-                "enough, with one part a step.",
+        properties=properties(
+            both_rounds,
+            lambda did: (
+                did.result["bytes"] == did.expected["bytes"]
+                or not all((did.result[one] == did.expected[one]).all() for one in did.expected if one != "bytes")
             ),
+            "The sums are right. But a rank sends more than `size - 1` parts. The first round of the ring alone is "
+            "enough, with one part a step.",
         ),
         hints=(
             "It is the first round of the ring. With which part was each rank left there?",

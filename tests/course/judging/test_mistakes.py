@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.judging.mistakes import changed, mistakes
+from course.judging.mistakes import changed, mistakes, properties
 
 BY = 2
 
@@ -28,6 +28,27 @@ def test_a_wrong_answer_of_which_nothing_is_said_is_refused():
         mistakes(1, "Too small.", 2, 3, "Too large.")
     with pytest.raises(ValueError, match="nothing is said of the last wrong answer, 2"):
         mistakes(1, "Too small.", 2)
+
+
+def test_properties_stand_with_an_example_and_a_sentence():
+    both = properties(1, bool, "It is nothing.", 2, callable, "It cannot be called.")
+    assert [(one.example, one.holds, one.says) for one in both] == [
+        (1, bool, "It is nothing."),
+        (2, callable, "It cannot be called."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ((1, "It is nothing.", 2, bool, "It is nothing."), "an example, a predicate and a sentence are wanted"),
+        ((1, bool, 2), "an example, a predicate and a sentence are wanted"),
+        ((1, bool, "It is nothing.", 2), "the last property is incomplete: \\(2,\\)"),
+    ],
+)
+def test_an_incomplete_property_is_refused(parts, says):
+    with pytest.raises(ValueError, match=says):
+        properties(*parts)
 
 
 def test_a_part_is_replaced_and_the_right_answer_stays_as_it_is():

@@ -87,6 +87,9 @@ def counting(node):
     return len(seen)
 
 
+nodes_of = changed(counting, "len(seen)", "seen")  # for answers that count something else
+
+
 def told(result):
     """Count the nodes, and return something else."""
     return changed(counting, "len(seen)", result)
@@ -94,17 +97,6 @@ def told(result):
 
 def along_all_paths(add):
     return changed(counting, " and here not in seen", "", "seen.add(here)", add)
-
-
-def nodes_of(node):
-    """Find all nodes, for answers that count something else."""
-    seen, waiting = set(), [node]
-    while waiting:
-        here = waiting.pop()
-        if here is not None and here not in seen:
-            seen.add(here)
-            waiting += [parent for parent, _ in here.next_functions]
-    return seen
 
 
 def each_end(node):
@@ -192,116 +184,28 @@ def path_by_path(node, arriving, found):
         found[leaf] = sum(part for of, part in parts if of is leaf)
 
 
-def at_the_leaves(accumulate, ask=lambda node, arriving: node(arriving)):
-    """`go_back`, which takes in what arrives at a leaf, or asks a node, in another manner."""
-
-    def go_back(node, arriving, found):
+def go_back(node, arriving, found):
+    waiting = [(node, arriving)]
+    while waiting:
+        node, arriving = waiting.pop()
         if type(node).__name__ == "AccumulateGrad":
-            accumulate(found, node.variable, arriving)
-            return
-        passed_on = ask(node, arriving)
-        passed_on = passed_on if isinstance(passed_on, tuple) else (passed_on,)
-        for (parent, _), part in zip(node.next_functions, passed_on, strict=True):
-            if parent is not None:
-                go_back(parent, part, found)
-
-    return go_back
+            found[node.variable] = found.get(node.variable, 0.0) + arriving
+            continue
+        for parent, part in reversed(edges_of(node, arriving)):
+            waiting.append((parent, part))
 
 
-def added(found, leaf, arriving):
-    found[leaf] = found.get(leaf, 0.0) + arriving
+SUM, EDGES = "found.get(node.variable, 0.0) + arriving", "edges_of(node, arriving)"
 
 
-def with_one(node, arriving):
-    return node(engine.tensor(1.0))
-
-
-def ones_plus(node, arriving):
-    passed_on = node(engine.tensor(1.0))
-    return tuple(part + arriving for part in passed_on if part is not None)
-
-
-def slopes_plus(node, arriving):
-    passed_on = node(engine.tensor(1.0))
-    passed_on = passed_on if isinstance(passed_on, tuple) else (passed_on,)
-    return tuple(part if part is None else part + arriving for part in passed_on)
-
-
-def plus_equals(found, leaf, arriving):
-    found[leaf] += arriving
-
-
-def plus_equals_later(found, leaf, arriving):
-    if leaf in found:
-        found[leaf] += arriving
-    else:
-        found[leaf] = arriving
-
-
-def the_first_twice(found, leaf, arriving):
-    found[leaf] = found.get(leaf, arriving) + arriving
-
-
-def into_grad(found, leaf, arriving):
-    leaf.grad = arriving if leaf.grad is None else leaf.grad + arriving
-
-
-def all_together(found, leaf, arriving):
-    found[leaf] = sum(found.values()) + arriving
-
-
-def only_the_first_edge(node, arriving, found):
+def ones_plus(node, arriving, found):
     if type(node).__name__ == "AccumulateGrad":
-        added(found, node.variable, arriving)
-        return None
-    for parent, part in edges_of(node, arriving):
-        return only_the_first_edge(parent, part, found)
-
-
-def past_the_end(node, arriving, found):
-    if type(node).__name__ == "AccumulateGrad":
-        added(found, node.variable, arriving)
-        node(arriving)
+        found[node.variable] = found.get(node.variable, 0.0) + arriving
         return
-    for parent, part in edges_of(node, arriving):
-        past_the_end(parent, part, found)
-
-
-def by_node(only_ends):
-    """`go_back`, which has nodes among its keys: the ends in place of the leaves, or all nodes besides them."""
-
-    def go_back(node, arriving, found):
-        end = type(node).__name__ == "AccumulateGrad"
-        if end or not only_ends:
-            added(found, node, arriving)
-        if end and not only_ends:
-            added(found, node.variable, arriving)
-        for parent, part in [] if end else edges_of(node, arriving):
-            go_back(parent, part, found)
-
-    return go_back
-
-
-def going_on_with(change):
-    """`go_back`, which hands a parent something else than what the node passes on."""
-
-    def go_back(node, arriving, found):
-        if type(node).__name__ == "AccumulateGrad":
-            added(found, node.variable, arriving)
-            return
-        for parent, part in edges_of(node, arriving):
-            go_back(parent, change(part, arriving), found)
-
-    return go_back
-
-
-def plus_none(found, leaf, arriving):
-    found[leaf] = found.get(leaf) + arriving
-
-
-def nowhere(found, leaf, arriving):
-    found = dict(found)  # another dict than the one that was given
-    found[leaf] = arriving
+    passed_on = [part + arriving for part in node(engine.tensor(1.0)) if part is not None]
+    for (parent, _), part in zip(node.next_functions, passed_on, strict=True):
+        if parent is not None:
+            ones_plus(parent, part, found)
 
 
 def back_trial(go_back):
@@ -439,7 +343,6 @@ def each_node_once(root):
 
 
 NEWEST, AT_A_LEAF = "min(waiting, key=lambda node: node.time)", "found.get(node.variable, 0.0) + arriving"
-PARTS = "edges_of(node, arriving)"
 
 
 def waits(put):
@@ -677,50 +580,54 @@ EXERCISES = (
         trial=back_trial,
         hidden=back_more,
         wrong=mistakes(
-            at_the_leaves(lambda found, leaf, part: found.update({leaf: part})),
+            changed(go_back, SUM, "arriving"),
             "Along a path it is right now. But what arrives at a leaf takes the place of what arrived before. Add "
             "where paths meet.",
-            at_the_leaves(added, with_one),
+            changed(go_back, EDGES, "edges_of(node, engine.tensor(1.0))"),
             "Where paths meet it is right now. But every node is asked what it passes on if 1 arrives, and "
             "something else may have arrived.",
-            at_the_leaves(lambda found, leaf, part: found.setdefault(leaf, part)),
+            changed(go_back, "0.0) + arriving", "arriving)"),
             "Only what arrives first at a leaf is kept. Add where paths meet.",
-            at_the_leaves(plus_equals),
+            changed(go_back, "= found.get(node.variable, 0.0) +", "+="),
             "Adding is right. But the first time, there is nothing yet to add to: `found.get(leaf, 0.0)`.",
-            at_the_leaves(plus_none),
+            changed(go_back, "node.variable, 0.0", "node.variable"),
             "The first time, `found.get(leaf)` is None, and nothing can be added to it: `found.get(leaf, 0.0)`.",
-            at_the_leaves(nowhere),
+            changed(go_back, "found[node.variable] =", "found = dict(found); found[node.variable] ="),
             "In the dict that was given, there is nothing for a and b. It is filled in place: `found = ...` makes"
             " another one.",
-            by_node(only_ends=True),
+            changed(go_back, "found[node.variable]", "found[node]", "found.get(node.variable,", "found.get(node,"),
             "The keys are the AccumulateGrad nodes. The key is the leaf itself, `node.variable`.",
-            by_node(only_ends=False),
+            changed(go_back, "waiting.pop()", "waiting.pop(); found[node] = found.get(node, 0.0) + arriving"),
             "`found` is for the leaves alone, and here it has an entry for each node.",
-            at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) * part})),
+            changed(go_back, "0.0) +", "1.0) *"),
             MEET,
-            at_the_leaves(plus_equals_later),
+            changed(go_back, SUM, "found[node.variable].add_(arriving) if node.variable in found else arriving"),
             IN_PLACE,
-            at_the_leaves(all_together),
+            changed(go_back, SUM, "sum(found.values()) + arriving"),
             "You add up what all the leaves have got. Each leaf has a sum of its own: `found.get(leaf, 0.0)`.",
-            only_the_first_edge,
+            changed(go_back, EDGES, "edges_of(node, arriving)[:1]"),
             "You `return` inside the loop, so the second input of a node is never visited.",
-            past_the_end,
+            changed(go_back, "continue", "node(arriving); continue"),
             "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there: `return`.",
-            at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) + part})),
+            changed(go_back, "0.0", "1.0"),
             "Each sum begins with 1. Before anything has arrived, there is 0.",
-            at_the_leaves(the_first_twice),
+            changed(go_back, "0.0", "arriving"),
             "What arrives first is counted twice. Before that, there is 0.",
-            at_the_leaves(into_grad),
+            changed(
+                go_back,
+                f"found[node.variable] = {SUM}",
+                "leaf = node.variable; leaf.grad = arriving if leaf.grad is None else leaf.grad + arriving",
+            ),
             "What arrives is asked for in `found`. Leave the .grad of the leaves alone.",
-            going_on_with(lambda part, arriving: part * arriving),
+            changed(go_back, "(parent, part)", "(parent, part * arriving)"),
             "A node that is asked with what arrives has multiplied already. You multiply by it once more.",
-            going_on_with(lambda part, arriving: part + arriving),
+            changed(go_back, "(parent, part)", "(parent, part + arriving)"),
             "Along a path you multiply. You add what arrives to what the node makes of it.",
-            at_the_leaves(added, lambda node, arriving: ones_plus(node, arriving)),
+            ones_plus,
             "Along a path you multiply. You add what arrives to the node's own slope.",
-            at_the_leaves(added, slopes_plus),
+            changed(go_back, EDGES, "[(to, part + arriving) for to, part in edges_of(node, engine.tensor(1.0))]"),
             "Along a path you multiply. You add what arrives to each of the node's own slopes.",
-            going_on_with(lambda part, arriving: arriving),
+            changed(go_back, "(parent, part)", "(parent, arriving)"),
             "You hand on what has arrived. The parents get what the node makes of it: `part`.",
         ),
         hints=(
@@ -770,13 +677,13 @@ EXERCISES = (
             "You return at the first leaf. Go on while anything waits.",
             never_taken_out,
             "The node stays in `waiting`, and is asked again and again. `waiting.pop(node)` takes it out.",
-            changed(each_node_once, PARTS, "edges_of(node, engine.tensor(1.0))"),
+            changed(each_node_once, EDGES, "edges_of(node, engine.tensor(1.0))"),
             "Every node is asked what it passes on if 1 arrives. Ask it with what has arrived there.",
             changed(each_node_once, "engine.tensor(1.0)", "engine.tensor(0.0)"),
             "You begin with 0, and 0 times anything is 0. At the root, 1 arrives.",
             changed(
                 each_node_once,
-                PARTS,
+                EDGES,
                 "[(to, part) for (to, _), part in zip(node.next_functions, node(arriving)) if to is not None]",
             ),
             A_TENSOR_ALONE,

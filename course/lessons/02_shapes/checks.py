@@ -199,10 +199,6 @@ def rows_more(as_rows: Callable) -> Iterator[tuple]:
     yield "", as_rows, counted(1, 2, 3, 1).permute(0, 3, 1, 2)
 
 
-def fixed_rows(batch: Any) -> Any:
-    return batch.reshape(64, -1)
-
-
 def not_only_turned(rows: Any, expected: Any) -> bool:
     return np.array_equal(rows, expected) or not np.array_equal(np.sort(rows), np.sort(expected))
 
@@ -262,14 +258,6 @@ def distances_more(distances: Callable) -> Iterator[tuple]:
 
 def spread(p: Any, q: Any) -> Any:
     return (p[:, None] - q) ** 2
-
-
-def in_a_loop(p: Any, q: Any) -> Any:
-    return engine.stack([((one - q) ** 2).sum(dim=1).sqrt() for one in p])
-
-
-def askew(p: Any, q: Any) -> Any:
-    return ((p[:, :, None] - q[None]) ** 2).sum(dim=2).sqrt()
 
 
 # 2.6
@@ -535,7 +523,7 @@ EXERCISES = (
             "There is one dimension too many: a table is asked for.",
         ),
         properties=properties(
-            fixed_rows,
+            lambda batch: batch.reshape(64, -1),
             lambda did: not (did.error == "RuntimeError" and fixed(did.source)),
             "A size is written as a number. `len(batch)` and -1 hold for a batch of any size.",
             lambda t: t.transpose(1, 3).reshape(len(t), -1),
@@ -664,10 +652,10 @@ EXERCISES = (
             "That multiplies the points. A distance begins with a difference.",
         ),
         properties=properties(
-            in_a_loop,
+            lambda p, q: engine.stack([((one - q) ** 2).sum(dim=1).sqrt() for one in p]),
             lambda did: not loops(did.source),
             "No loop, please, nor a list made by one: let a dimension of size 1 do it.",
-            askew,
+            lambda p, q: ((p[:, :, None] - q[None]) ** 2).sum(dim=2).sqrt(),
             lambda did: did.error != "RuntimeError" or "-=" in did.source,
             "The shapes do not meet. Write them one below the other: across or up comes last in both, and the "
             "dimensions of size 1 go before it, at different places.",

@@ -109,10 +109,6 @@ def mean_of(change):
     return holds
 
 
-def few_digits(x):
-    return engine.tensor(x.tolist()).bfloat16().double().numpy()
-
-
 # 3.4
 
 
@@ -430,7 +426,7 @@ EXERCISES = (
             mean_of(lambda x: x.astype(np.float16)),
             "On the way through float16 you lose digits, and 70000 becomes inf. Go to float32 directly.",
             lambda x: x.to(engine.bfloat16).float().mean(),
-            mean_of(few_digits),
+            mean_of(lambda x: engine.tensor(x.tolist()).bfloat16().double().numpy()),
             "On the way through bfloat16 only two or three digits are left. Go to float32 directly.",
             lambda x: x.to(engine.uint8).float().mean(),
             mean_of(lambda x: np.trunc(x).astype(np.int64) % 256),

@@ -210,22 +210,6 @@ def hook(change: Callable[[engine.Tensor, float], Any]) -> Callable:
     return limit
 
 
-def scaled(arriving: engine.Tensor, most: float) -> engine.Tensor:
-    return arriving * (most / max(most, arriving.abs().max().item()))
-
-
-def shortened(arriving: engine.Tensor, most: float) -> engine.Tensor:
-    return arriving * (most / (arriving * arriving).sum().sqrt())
-
-
-def at_the_end(h: engine.Tensor, most: float) -> None:
-    h.register_post_accumulate_grad_hook(lambda t: None)
-
-
-def of_one_number(arriving: Any, most: float) -> Any:
-    return max(-most, min(most, arriving))
-
-
 def gone_back_at_once(h: engine.Tensor, most: float) -> None:
     h.retain_grad()
     h.backward()
@@ -236,22 +220,14 @@ def without_an_argument(h: engine.Tensor, most: float) -> None:
     h.register_hook(hook)
 
 
-def only_if_one_is_above(arriving: engine.Tensor, most: float) -> Any:
-    return arriving.clamp(-most, most) if arriving.max() > most else None
-
-
-def at_once(h: engine.Tensor, most: float) -> None:
-    h.register_hook(h.clamp(-most, most))
-
-
 def too_early(h: engine.Tensor, most: float) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         h.grad = h.grad.clamp(-most, most)
 
 
-def of_the_numbers(h: engine.Tensor, most: float) -> None:
-    h.register_hook(lambda arriving: h.detach().clamp(-most, most))
+def written_over(arriving: engine.Tensor, most: float) -> None:
+    arriving.clamp_(-most, most)
 
 
 def without_a_hook(source: str) -> bool:
@@ -261,10 +237,6 @@ def without_a_hook(source: str) -> bool:
 def with_the_numbers(h: engine.Tensor, most: float) -> None:
     with engine.no_grad():
         h.clamp_(-most, most)
-
-
-def written_over(arriving: engine.Tensor, most: float) -> None:
-    arriving.clamp_(-most, most)
 
 
 # 6.5
@@ -566,15 +538,15 @@ EXERCISES = (
             "Below it is limited, and above it is not: with one number, `clamp` takes it as the least.",
             hook(lambda arriving, most: arriving.clamp(most)),
             "With one number, `clamp` takes it as the *least*: small numbers are made larger.",
-            at_once,
+            lambda h, most: h.register_hook(h.clamp(-most, most)),
             "`register_hook` takes a function, to be called later. This is a tensor, computed at once.",
             too_early,
             "When `limit` is called, nothing has arrived yet, and `.grad` is None. Let a function wait there.",
-            hook(scaled),
+            hook(lambda arriving, most: arriving * (most / max(most, arriving.abs().max().item()))),
             "All numbers are made smaller together. Only those beyond the limit should change.",
             hook(written_over),
             "The hook writes over what it was given. Another tensor gets the same gradient: give back a new one.",
-            of_the_numbers,
+            lambda h, most: h.register_hook(lambda arriving: h.detach().clamp(-most, most)),
             "What you limit is h. What *arrives* there is the argument of the hook.",
             hook(lambda arriving, most: engine.ones_like(arriving) * most),
             "Whatever arrives, `most` goes on. What is within the limit should stay as it is.",
@@ -586,9 +558,9 @@ EXERCISES = (
             "It limits to the numbers from -1 to 1, whatever `most` is.",
             hook(lambda arriving, most: engine.where(arriving.abs() > most, 0.0, arriving)),
             "What is beyond the limit has become 0. It should be passed on as `most` or `-most`.",
-            hook(shortened),
+            hook(lambda arriving, most: arriving * (most / (arriving * arriving).sum().sqrt())),
             "That limits the *length* of the whole gradient: all numbers shrink together. Limit each for itself.",
-            hook(of_one_number),
+            hook(lambda arriving, most: max(-most, min(most, arriving))),
             "Python's `min` and `max` compare two single numbers. What arrives may be many: `clamp` looks at each.",
             hook(lambda arriving, most: arriving.clamp(most, -most)),
             "The two numbers of `clamp` are swapped: the least comes first.",
@@ -600,9 +572,9 @@ EXERCISES = (
             "`most` has lost its fraction: a limit of 2.5 is not one of 2.",
             once_alone,
             "The first time it is limited, and after that it is not. A hook that is to stay must not be removed.",
-            hook(only_if_one_is_above),
+            hook(lambda arriving, most: arriving.clamp(-most, most) if arriving.max() > most else None),
             "It limits only if one number is above `most`. Here one is below `-most`, and none is above.",
-            at_the_end,
+            lambda h, most: h.register_post_accumulate_grad_hook(lambda t: None),
             "This kind of hook is for knobs alone, and comes after the adding. `h` may be a result.",
         ),
         properties=properties(

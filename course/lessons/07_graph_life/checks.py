@@ -175,10 +175,6 @@ def not_squared(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: in
     return w.grad
 
 
-def cut_off(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
-    (w * xs - ys).mean().detach().backward()
-
-
 def all_computed_first(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
     w.grad = None
     squares = (w * xs - ys) ** 2
@@ -504,7 +500,7 @@ EXERCISES = (
             "w.grad is cleared after every part, so nothing is left in the end. Here adding is what you want.",
             not_squared,
             "The differences are not squared: the mean of their *squares* is asked for.",
-            cut_off,
+            lambda w, xs, ys, size: (w * xs - ys).mean().detach().backward(),
             "The loss has been cut off from w before `backward()` is called.",
             changed(by_parts, "len(xs), size)", "len(xs) // size * size, size)"),
             "Some examples never come by: the last part is shorter than `size`, and was left out.",

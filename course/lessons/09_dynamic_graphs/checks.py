@@ -261,18 +261,6 @@ def by_python(left: Any, right: Any) -> Any:
     return left if number_of(left) > number_of(right) else right
 
 
-def as_numbers(left: Any, right: Any) -> Any:
-    return engine.tensor(max(number_of(left), number_of(right)))
-
-
-def smaller(left: Any, right: Any) -> Any:
-    return left if number_of(left) < number_of(right) else right
-
-
-def both_sides(left: Any, right: Any) -> Any:
-    return (left + right) / 2 + abs(number_of(left) - number_of(right)) / 2
-
-
 EXERCISES = (
     Exercise(
         key="09.1",
@@ -507,11 +495,11 @@ EXERCISES = (
             "were given. Let them into the result as they are.",
             computing(lambda left, right: (left + right) / 2),
             'For "max" you give the mean of both sides. Give the larger one.',
-            computing(as_numbers),
+            computing(lambda left, right: engine.tensor(max(number_of(left), number_of(right)))),
             "The values are right, but your max takes numbers out of their boxes: no path leads back from there.",
-            computing(both_sides),
+            computing(lambda left, right: (left + right) / 2 + abs(number_of(left) - number_of(right)) / 2),
             "The value is right, but half of the gradient goes to the side that was not chosen.",
-            computing(smaller),
+            computing(lambda left, right: left if number_of(left) < number_of(right) else right),
             "That is the smaller side.",
             computing(by_python, descend=False),
             "The sides may be formulas themselves: they must be computed before they are combined.",

@@ -272,10 +272,6 @@ def without_table(curve, f, x, u):
         return curve(f, x, u)
 
 
-def no_table(did):
-    return not calls(did.source, "hessian", "jacrev", "jacfwd")
-
-
 def watched(transform):
     """`jacrev` or its like: it gives a gradient or a column, but no table."""
 
@@ -621,7 +617,7 @@ EXERCISES = (
             lambda did: not loops(did.source),
             "The numbers come from the whole Hessian, row after row. One more pass, with u, is enough: no loop.",
             lambda f, x, u: engine.func.jacrev(engine.func.grad(f))(x) @ u,
-            no_table,
+            lambda did: not calls(did.source, "hessian", "jacrev", "jacfwd"),
             "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
         ),
         hints=(

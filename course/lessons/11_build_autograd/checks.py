@@ -135,10 +135,6 @@ def itself_first(v, visit, order):
         visit(parent)
 
 
-def no_parents(v, visit, order):
-    order.append(v)
-
-
 def nothing_written(v, visit, order):
     for parent in v.parents:
         visit(parent)
@@ -756,7 +752,7 @@ STEPS = (
         wrong=mistakes(
             from_root(itself_first),
             "Read from its end, your list begins with a leaf. Write a Var down *after* visiting its parents.",
-            from_root(no_parents),
+            from_root(lambda v, visit, order: order.append(v)),
             "Only the root is listed. The visit of a Var has to go on to its parents.",
             from_root(nothing_written),
             "Nothing is listed. Write each Var down: `order.append(v)`.",

@@ -309,10 +309,6 @@ def new_velocities(params, velocities, rate, kept=True):
                 velocities[i] = new
 
 
-def lost_velocities(params, velocities, rate):
-    new_velocities(params, velocities, rate, kept=False)
-
-
 def new_tensors(params, velocities, rate):
     for i, (p, v) in enumerate(zip(params, velocities, strict=True)):
         velocities[i] = 0.9 * v + p.grad
@@ -589,7 +585,7 @@ EXERCISES = (
             "You make new tensors. Change the ones that the caller holds: `add_`, `mul_`, `sub_`.",
             new_velocities,
             "You put new tensors into the list of velocities. Change the ones that the caller holds: `mul_`, `add_`.",
-            lost_velocities,
+            lambda params, velocities, rate: new_velocities(params, velocities, rate, kept=False),
             "`v = ...` gives the name to a new tensor, and the velocity stays as it was. Change it in place: "
             "`mul_`, `add_`.",
         ),

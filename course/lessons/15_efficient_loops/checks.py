@@ -250,8 +250,11 @@ def clipped_step(model, loss_fn, optimizer, x, y):
     return length.item()
 
 
+CLIP = "nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+
+
 def clipped_by(clip):
-    return changed(clipped_step, "nn.utils.clip_grad_norm_(model.parameters(), 1.0)", f"{clip.__name__}(model)")
+    return changed(clipped_step, CLIP, f"{clip.__name__}(model)")
 
 
 def by_hand(model, loss_fn, optimizer, x, y):
@@ -277,10 +280,6 @@ def one_by_one(model):
     for p in model.parameters():
         nn.utils.clip_grad_norm_([p], 1.0)
     return length
-
-
-def last_of_one_by_one(model):
-    return [nn.utils.clip_grad_norm_([p], 1.0) for p in model.parameters()][-1]
 
 
 def passed_over(model, loss_fn, optimizer, x, y):
@@ -575,7 +574,7 @@ EXERCISES = (
             clipped_by(one_by_one),
             "You limited each parameter by itself, which changes the direction. Limit one length, that of all "
             "together.",
-            clipped_by(last_of_one_by_one),
+            changed(clipped_step, CLIP, "[nn.utils.clip_grad_norm_([p], 1.0) for p in model.parameters()][-1]"),
             "You clip and measure each parameter by itself, and return the last length. Give all parameters to "
             "one call: it is one length, of all together.",
             changed(clipped_step, "optimizer.step()", "optimizer.step(); optimizer.step()"),

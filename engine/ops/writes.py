@@ -29,7 +29,8 @@ def in_place(operation):
     def op_(self, *args, **kwargs):
         views.check_writable(self, args)
         name = operation.__name__
-        check_apart(self, args[APART[name]] if name in APART else args)
+        read = args[APART[name]] if name in APART else args
+        check_apart(self, read)
         out = operation(self, *args, **kwargs)
         if out is NotImplemented:
             raise TypeError(
@@ -38,7 +39,7 @@ def in_place(operation):
         if written and self.node is not None and mode.enabled:
             out = Tensor(out.array, written[isinstance(args[0] if args else None, Tensor)]((self.node,), ()))
         if name in WHOLLY:
-            check_apart(self, args[APART[name]] if name in APART else args, True)
+            check_apart(self, read, True)
         return overwrite(self, out)
 
     op_.__name__ = op_.__qualname__ = operation.__name__ + "_"

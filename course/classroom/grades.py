@@ -12,6 +12,7 @@ from course.classroom.alike import Group, form, groups
 from course.classroom.folder import Class, put, succeeded
 from course.classroom.late import penalty
 from course.classroom.tables import Person, Result
+from course.judging import exercises
 from course.judging.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET
 
 if TYPE_CHECKING:
@@ -155,12 +156,10 @@ def verdicts(path: Path) -> list[Verdict]:
 
 def copied(course: Class, name: str) -> tuple[list[Group], dict[str, list[str]]]:
     """Find who shares answers that few others have; and by exercise whose answer is the worked solution."""
-    from course.learner.calls import _worked
-
     known = dict[str, list[str]]()
     answers = collections.defaultdict[str, dict[str, str]](dict)
     for cell_name, source in _answers(course.path("source", name, f"{name}.ipynb")):
-        known[cell_name] = [source, _worked(source)]
+        known[cell_name] = [source, exercises.unmarked(source)]
     for cell_name, source in _answers(course.path("release", name, f"{name}.ipynb")):
         known.setdefault(cell_name, []).append(source)
     for path in course.path("autograded").glob(f"*/{name}/{name}.ipynb"):

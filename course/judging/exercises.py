@@ -120,6 +120,16 @@ def blank(source: str) -> str:
     return SOLUTION.sub(r"\1...", source)
 
 
+def unmarked(source: str) -> str:
+    """Return a solution's cell without nbgrader's marks; of a repair, which follows the broken code, that alone."""
+    begin, end = "### BEGIN SOLUTION\n", "### END SOLUTION"
+    if f"\n{begin}" in f"\n{source}":
+        source = "\n".join(part.partition(end)[0] for part in source.split(begin)[1:])
+    return "\n".join(
+        line for line in source.splitlines() if line.strip() + "\n" != begin and line.strip() != end
+    ).strip()
+
+
 def find(key: str | float) -> Exercise:
     """Find the exercise of a key such as "05.1", or "5.1" as its heading says, or 5.1. Raises UnknownExercise."""
     if isinstance(key, str) and STEP.fullmatch(key) and key in steps(key[:2]):

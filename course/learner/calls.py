@@ -159,7 +159,7 @@ def solution(key: str | float) -> None:
         raise NoSuchExercise(f"The solutions of lesson {key[:2]} are not there: {COMMAND} build {key[:2]}")
     record.update(key, lambda entry: entry.update(solution_shown=True))
     about = "It is of the course's numbers; your class has others." if key in ClassNotes(key[:2]).own else ""
-    show(f"A worked solution of {_within(exercise)}", about, [("", Code(_worked(source)))])
+    show(f"A worked solution of {_within(exercise)}", about, [("", Code(exercises.unmarked(source)))])
 
 
 def _must_wait(key: str, name: str) -> bool:
@@ -203,16 +203,6 @@ def _progress_table() -> Iterator[str]:
 def _link(name: str, folder: str, text: str | None = None) -> str:
     """Link to a notebook from any of the course's notebooks, which all stand in folders side by side."""
     return f'<a href="../{folder}/{name}.ipynb">{html.escape(text or name)}</a>'
-
-
-def _worked(source: str) -> str:
-    """Return a solution's cell without nbgrader's marks; of a repair, which follows the broken code, that alone."""
-    begin, end = "### BEGIN SOLUTION\n", "### END SOLUTION"
-    if f"\n{begin}" in f"\n{source}":
-        source = "\n".join(part.partition(end)[0] for part in source.split(begin)[1:])
-    return "\n".join(
-        line for line in source.splitlines() if line.strip() + "\n" != begin and line.strip() != end
-    ).strip()
 
 
 def _find(key: str | float) -> Exercise:

@@ -63,7 +63,7 @@ class AccumulationTimeline(Explorer):
         return places
 
     def whole(self) -> tuple[float, float]:
-        """The gradient of the batch in one piece."""
+        """Return the gradient of the batch in one piece."""
         return gradients(EXAMPLES, "as it is")[0]
 
     def away(self, size: int, way: str, calls: int) -> float:

@@ -121,7 +121,7 @@ class AttentionExplorer(Chooser):
         strong: Callable[[int, int], bool],
         shares: Any = None,
     ) -> Iterator[str]:
-        """A table with a row for each word, dark where the share is large; of words by words, to be clicked."""
+        """Yield a table with a row for each word, dark where the share is large; of words by words, to be clicked."""
         wide, left, top = self._wide, x + self._wide, y + 24 + LABEL
         yield text(x, y + 18, title, "fill='#222222' font-weight='bold'")
         for column, name in enumerate(columns):

@@ -24,7 +24,7 @@ class BatchExplorer(Explorer):
         self.size = (420 / 72, (70 + 28 * BATCHES) / 72)
 
     def batches(self, *, batch_size: int, shuffle: bool, drop_last: bool, epoch: int) -> list[list[int]]:
-        """The examples' numbers, batch by batch, in the given pass over the data."""
+        """Return the examples' numbers, batch by batch, in the given pass over the data."""
         generator = engine.Generator().manual_seed(0)
         loader: Any = DataLoader(
             list(range(20)), batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, generator=generator
@@ -47,7 +47,7 @@ class BatchExplorer(Explorer):
         )
 
     def image(self, **values: Any) -> bytes:
-        """The picture as an SVG."""
+        """Return the picture as an SVG."""
         values = self.start() | values
         found = self.batches(**values)
         wide = max(map(len, found))

@@ -43,19 +43,19 @@ class Boxes:
         self.questions = questions
 
     def text(self) -> str:
-        """The picture in words."""
+        """Return the picture in words."""
         return " ".join(self.texts())
 
     def texts(self) -> list[str]:
-        """The words for each tensor."""
+        """Return the words for each tensor."""
         return [f"{name}, {self._caption(tensor)}: {_extent(tensor)}." for name, tensor in self.tensors.items()]
 
     def pictures(self) -> list[str]:
-        """A drawing for each tensor, as an SVG."""
+        """Return a drawing for each tensor, as an SVG."""
         return [svg([self._panel(name, tensor)]) for name, tensor in self.tensors.items()]
 
     def picture(self) -> dict[str, str]:
-        """The pictures and their words as a notebook's output."""
+        """Return the pictures and their words as a notebook's output."""
         return {"text/html": images(self.pictures(), self.texts()), "text/plain": self.text()}
 
     def _panel(self, name: str, tensor: engine.Tensor) -> Panel:
@@ -167,7 +167,7 @@ def _panel(
 
 
 def number(value: float) -> str:
-    """A number as it stands in a box."""
+    """Write a number as it stands in a box."""
     return f"{value:.4g}"
 
 

@@ -33,7 +33,7 @@ class CollapseExplorer(Chooser):
         )
 
     def result(self, how: int, dim: int) -> Any:
-        """The result of the reduction."""
+        """Return the result of the reduction."""
         if dim == 2:
             return getattr(self.table, HOW[how])()
         out = getattr(self.table, HOW[how])(dim=dim)
@@ -115,7 +115,7 @@ def _worked_out(how: str, numbers: list[float]) -> str:
 
 
 def _arrow(x: float, y: float, to_x: float, to_y: float) -> str:
-    """An arrow; its tip is drawn in the direction of the line."""
+    """Return an arrow; its tip is drawn in the direction of the line."""
     length = ((to_x - x) ** 2 + (to_y - y) ** 2) ** 0.5
     ux, uy = (to_x - x) / length, (to_y - y) / length
     back, side = 7, 4

@@ -76,11 +76,11 @@ class DescentExplorer(Explorer):
         self.titles = tuple(f"Learning rate {still['rate']}" for still in self.stills)
 
     def walk(self, rate: float, steps: int) -> list[float]:
-        """The positions, the first one included."""
+        """Return the positions, the first one included."""
         return self.walk_and_slopes(rate, steps)[0]
 
     def walk_and_slopes(self, rate: float, steps: int) -> tuple[list[float], list[float]]:
-        """The positions, the first one included, and the slope at each."""
+        """Return the positions, the first one included, and the slope at each."""
         x = engine.tensor(float(self.begin), requires_grad=True)
         positions, slopes = [], []
         for _ in range(steps + 1):

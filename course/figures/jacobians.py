@@ -36,7 +36,7 @@ class JacobianExplorer(Explorer):
         self.size = (self.drawn[0] / 72, self.drawn[1] / 72)
 
     def table(self, function: str) -> Any:
-        """The Jacobian: row i, column j says how far output i moves for each unit of input j."""
+        """Return the Jacobian: row i, column j says how far output i moves for each unit of input j."""
         return engine.func.jacrev(self.functions[function])(self.x)
 
     def weights(self, values: dict[str, Any]) -> tuple[Any, Any]:
@@ -55,7 +55,7 @@ class JacobianExplorer(Explorer):
         )
 
     def image(self, **values: Any) -> bytes:
-        """The picture as an SVG."""
+        """Return the picture as an SVG."""
         values = self.start() | values
         width, height = self.drawn
         ground = f"<rect width='100%' height='100%' rx='4' fill='{GROUND}'/>"
@@ -96,7 +96,7 @@ class JacobianExplorer(Explorer):
         yield from self.bars_beside(table, u, right)
 
     def weight(self, x: float, y: float, value: float, colour: str) -> Iterator[str]:
-        """A weight in its box, whose outline is heavy where it counts."""
+        """Yield a weight in its box, whose outline is heavy where it counts."""
         width = 2.5 if value else 1
         yield (
             f"<rect x='{x:g}' y='{y:g}' width='44' height='30' rx='4' fill='{GROUND}' stroke='{colour}' "
@@ -105,7 +105,7 @@ class JacobianExplorer(Explorer):
         yield _text(x + 22, y + 20, _number(value), colour, bold=bool(value), anchor="middle")
 
     def bands(self, v: Any, u: Any) -> Iterator[str]:
-        """The rows and the columns that count, the darker the more."""
+        """Yield the rows and the columns that count, the darker the more."""
         for i, weight in enumerate(v.tolist()):
             if weight:
                 place = f"x='{LEFT}' y='{TOP + ROW * i}' width='{CELL * self.inputs}' height='{ROW}'"
@@ -116,7 +116,7 @@ class JacobianExplorer(Explorer):
                 yield f"<rect {place} fill='{ORANGE}' fill-opacity='{0.09 * abs(weight):g}'/>"
 
     def bars_below(self, table: Any, v: Any, bottom: int) -> Iterator[str]:
-        """The weighted sum of the rows: a bar under each column."""
+        """Yield the weighted sum of the rows: a bar under each column."""
         zero, unit = bottom + 52, 40 / self.most(table, 0)
         yield _text(8, zero - 4, "vᵀJ, backward", BLUE, bold=True, size=13)
         yield _text(8, zero + 14, "rows, weighted", BLUE, size=12)
@@ -129,7 +129,7 @@ class JacobianExplorer(Explorer):
             yield _text(middle, at, _number(value), BLUE, bold=True, anchor="middle")
 
     def bars_beside(self, table: Any, u: Any, right: int) -> Iterator[str]:
-        """The weighted sum of the columns: a bar beside each row."""
+        """Yield the weighted sum of the columns: a bar beside each row."""
         zero, unit = right + REACH + 36, REACH / self.most(table, 1)
         yield _text(zero, TOP - 42, "J u, forward", ORANGE, bold=True, anchor="middle")
         yield _text(zero, TOP - 24, "columns, weighted", ORANGE, size=12, anchor="middle")
@@ -142,7 +142,7 @@ class JacobianExplorer(Explorer):
             yield _text(at, top + 18, _number(value), ORANGE, bold=True, anchor=anchor)
 
     def most(self, table: Any, dim: int) -> float:
-        """The largest sum that the sliders can make: the scale stays while they move."""
+        """Return the largest sum that the sliders can make: the scale stays while they move."""
         return max(WEIGHTS) * table.abs().sum(dim).max().item() or 1.0
 
 

@@ -38,7 +38,7 @@ class LiveCurves:
             self.shown.update(self.picture(), raw=True)
 
     def text(self) -> str:
-        """The curves in words."""
+        """Return the curves in words."""
         if not self.curves:
             return "No numbers yet."
         number = max(map(len, self.curves.values()))
@@ -49,7 +49,7 @@ class LiveCurves:
         return f"{epochs}: {', '.join(each)}."
 
     def image(self) -> bytes:
-        """The picture as a PNG."""
+        """Return the picture as a PNG."""
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(7.5, 2.6))
@@ -67,5 +67,5 @@ class LiveCurves:
         return drawn.getvalue()
 
     def picture(self) -> dict[str, str]:
-        """The picture and its words as a notebook's output."""
+        """Return the picture and its words as a notebook's output."""
         return picture(self.image(), self.text(), width=540)

@@ -24,7 +24,7 @@ class LoopsExplorer(Explorer):
         self.stills = ({}, {"step": self.last})
 
     def walk(self, rate: float, steps: int, clear: bool) -> tuple[list[float], list[float]]:
-        """The positions, the first one included, and what ``.grad`` held at each step."""
+        """Return the positions, the first one included, and what ``.grad`` held at each step."""
         if (rate, clear) not in self.walks:  # walked once to the end: the slider only shows more or less of it
             self.walks[rate, clear] = self._walk(rate, clear)
         positions, grads = self.walks[rate, clear]

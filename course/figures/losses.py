@@ -22,7 +22,7 @@ class CrossEntropyExplorer(Explorer):
         self.stills = ({}, {"cat": -4.0})
 
     def numbers(self, **scores: float) -> tuple[list[float], float]:
-        """The three chances, and the loss if the right answer is the cat."""
+        """Return the three chances, and the loss if the right answer is the cat."""
         row = engine.tensor([[scores[name] for name in self.names]])
         loss = engine.nn.functional.cross_entropy(row, engine.tensor([0]))
         return row.softmax(1)[0].tolist(), loss.item()

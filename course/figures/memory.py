@@ -27,7 +27,7 @@ class Moment(NamedTuple):
 
 @cache
 def timeline(batch: int, optimizer: str, keep: str) -> tuple[Moment, ...]:
-    """The moments of the first two training steps of a network of twelve layers, on the simulated device.
+    """Return the moments of the first two training steps of a network of twelve layers, on the simulated device.
 
     ``activations`` is all that is neither parameter, gradient nor optimizer state: what the graph keeps, the batch
     itself, and what a backward pass passes on. ``keep`` tells whether the graph keeps all of it, or checkpoints groups
@@ -82,7 +82,7 @@ def timeline(batch: int, optimizer: str, keep: str) -> tuple[Moment, ...]:
 
 
 def taken(tensors: Iterable[engine.Tensor]) -> int:
-    """The bytes on the device that tensors take."""
+    """Return the bytes on the device that tensors take."""
     return sum(-(-t.nbytes // ROUND) * ROUND for t in tensors if t.device.type == "sim")
 
 

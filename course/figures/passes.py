@@ -35,7 +35,7 @@ class PassExplorer(Explorer):
         self.svg = viz.Drawing("", drawing.stage_dot(self.boxes, edges, [NOTE])).svg
 
     def there(self, stage: str) -> dict[int | str, drawing.Box]:
-        """The boxes after a pass."""
+        """Return the boxes after a pass."""
         return drawing.chosen(drawing.stage_boxes(self.entry, stage), self.part)
 
     def gone(self, stage: str) -> dict[int | str, tuple[str, str]]:
@@ -58,7 +58,7 @@ class PassExplorer(Explorer):
         return " ".join(told)
 
     def image(self, **values: Any) -> bytes:
-        """The picture after a pass as SVG; a PNG of the steps as a text where there is no Graphviz."""
+        """Return the picture after a pass as SVG; a PNG of the steps as a text where there is no Graphviz."""
         if self.svg is None:
             return super().image(**values)
         stage = (self.start() | values)["stage"]

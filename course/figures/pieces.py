@@ -38,11 +38,11 @@ class MemoryMap:
         self.capacity = capacity
 
     def text(self) -> str:
-        """The picture in words."""
+        """Return the picture in words."""
         return summary(self.segments, self.capacity)
 
     def pictures(self) -> list[str]:
-        """The picture, as an SVG."""
+        """Return the picture, as an SVG."""
         return [drawn(self.segments, self.capacity)]
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -73,7 +73,7 @@ class PiecesExplorer(Chooser):
         return Shown([drawn(segments, self.capacity)], said, values | {"step": step}, {"step": names})
 
     def steps(self, asked: Sequence[str]) -> Iterator[tuple[Segments, str]]:
-        """The segments, and what has happened: at first, and after each request."""
+        """Yield the segments, and what has happened: at first, and after each request."""
         memory, held = Allocator(self.capacity), dict[str, Any]()
         yield [], "Nothing has been asked for yet."
         for request in asked:
@@ -158,7 +158,7 @@ def summary(segments: Segments, capacity: int | None) -> str:
 
 
 def drawn(segments: Segments, capacity: int | None) -> str:
-    """The segments side by side, each as long as it is large, as an SVG."""
+    """Return the segments side by side, each as long as it is large, as an SVG."""
     sizes = [sum(piece.size for piece in segment) for segment in segments]
     scale = WIDTH / max([20 * MIB, *sizes])
     x, y, parts = 8.0, 8.0, []
@@ -187,7 +187,7 @@ def drawn(segments: Segments, capacity: int | None) -> str:
 
 
 def joined(segment: Sequence[Piece], least: float) -> list[Piece]:
-    """The pieces, those too short to be drawn together with their neighbours of the same kind."""
+    """Return the pieces, those too short to be drawn together with their neighbours of the same kind."""
     found: list[Piece] = []
     for piece in segment:
         last = found[-1] if found else None

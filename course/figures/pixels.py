@@ -26,15 +26,15 @@ class Pixels:
         self.tensors = {name: tensor.detach() for name, tensor in pictures.items()}
 
     def text(self) -> str:
-        """The pictures in words."""
+        """Return the pictures in words."""
         return " ".join(self.texts())
 
     def texts(self) -> list[str]:
-        """The words for each picture."""
+        """Return the words for each picture."""
         return [_words(name, tensor) for name, tensor in self.tensors.items()]
 
     def pictures(self) -> list[str]:
-        """A drawing for each tensor, as an SVG."""
+        """Return a drawing for each tensor, as an SVG."""
         return [_drawn(name, tensor) for name, tensor in self.tensors.items()]
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -50,7 +50,7 @@ def _image(drawing: str, words: str) -> str:
 
 
 def _colours(tensor: Any) -> list[list[str]]:
-    """The colour of each point, line by line, as SVG writes it."""
+    """Return the colour of each point, line by line, as SVG writes it."""
     three = tensor if tensor.ndim == 3 else engine.stack([tensor] * 3)
     bytes_ = (three.double().clamp(0, 1) * 255).round().long().permute(1, 2, 0).tolist()
     return [["#{:02x}{:02x}{:02x}".format(*point) for point in line] for line in bytes_]

@@ -44,7 +44,7 @@ def messages(way: str, n: int) -> Iterator[Message]:
 
 
 def steps(way: str, n: int) -> int:
-    """The number of steps that come one after the other."""
+    """Return the number of steps that come one after the other."""
     return 1 + max(message.step for message in messages(way, n))
 
 
@@ -59,7 +59,7 @@ def seconds(way: str, n: int, size: float, latency: float, bandwidth: float) -> 
 
 
 def told(time: float) -> str:
-    """A time with three digits: `12.5 µs`."""
+    """Write a time with three digits: `12.5 µs`."""
     scale, unit = (1, "s") if time >= 1 else (1e3, "ms") if time >= 1e-3 else (1e6, "µs")
     return f"{time * scale:.3g} {unit}"
 
@@ -119,7 +119,7 @@ class RingExplorer(Explorer):
 
 
 def arrows(axes: Any, sent: list[Message], top: float, step: float, color: str, style: str, crowded: bool) -> None:
-    """An arrow for each message: a line, and a head at its end. (One object for all: a move must be quick.)"""
+    """Draw an arrow for each message: a line, and a head at its end. (One object for all: a move must be quick.)"""
     from matplotlib.collections import LineCollection
 
     begin = [(m.step * step, top + m.sender) for m in sent]

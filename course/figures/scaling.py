@@ -23,7 +23,7 @@ class Step(NamedTuple):
 
 
 def largest(step: int, gradients: str) -> float:
-    """The largest of a step's three gradients: it shrinks as training goes on; the others are far smaller."""
+    """Return the largest of a step's three gradients: it shrinks as training goes on; the others are far smaller."""
     return 2.0 ** (-step / 10 + (6 if gradients == WITH_OUTLIER and step == OUTLIER else 0))
 
 

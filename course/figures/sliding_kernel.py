@@ -41,7 +41,7 @@ class SlidingKernelExplorer(Chooser):
     )
 
     def run(self, kernel: int, stride: int, padding: int, dilation: int) -> tuple[Any, Any, Any]:
-        """The result, and the gradients of the picture and of the kernel for a slope of 1 at each output."""
+        """Return the result, and the gradients of the picture and of the kernel for a slope of 1 at each output."""
         x, w = (t.clone().requires_grad_() for t in (PICTURE, KERNELS[kernel]))
         y = engine.nn.functional.conv2d(
             x[None, None],

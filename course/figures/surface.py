@@ -34,7 +34,7 @@ class SurfaceExplorer(Explorer):
         )
 
     def walk(self, optimizer: str, rate: float, steps: int) -> list[list[float]]:
-        """The positions, the first one included."""
+        """Return the positions, the first one included."""
         p: Any = engine.tensor(self.begin, requires_grad=True)
         step = OPTIMIZERS[optimizer](p, rate)
         positions = [p.tolist()]

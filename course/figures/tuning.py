@@ -44,7 +44,7 @@ class FineTuningExplorer(Explorer):
                     self.answers[name][n] = guess(xs, trained)
 
     def losses(self, name: str, steps: int) -> tuple[float, float]:
-        """The mean squared distance of a network's answers, on the examples it learns from and on all."""
+        """Return the mean squared distance of a network's answers, on the examples it learns from and on all."""
         squares = (self.answers[name][steps] - self.ys) ** 2
         return squares[self.few].mean().item(), squares.mean().item()
 

@@ -45,15 +45,15 @@ class Chooser:
         return self.shown(**{**self.begin, **values})
 
     def text(self, **values: Any) -> str:
-        """The pictures in words."""
+        """Return the pictures in words."""
         return self.at(**values).words
 
     def pictures(self, **values: Any) -> list[str]:
-        """The pictures, as SVGs."""
+        """Return the pictures, as SVGs."""
         return self.at(**values).pictures
 
     def static(self) -> dict[str, str]:
-        """The stills with their titles and words, as a notebook's output."""
+        """Return the stills with their titles and words, as a notebook's output."""
         html, plain = [], []
         for title, values in self.stills:
             shown = self.at(**values)
@@ -64,7 +64,7 @@ class Chooser:
         return {"text/html": "".join(html), "text/plain": "\n".join(plain)}
 
     def widget(self) -> Any:
-        """The controls, the pictures and their words, as a widget.  ImportError where anywidget is not installed."""
+        """Return the controls, the pictures and their words, as a widget.  ImportError where anywidget is missing."""
         from course.figures.base.chooser_widget import ChooserWidget
 
         def traits(shown: Shown) -> dict[str, Any]:

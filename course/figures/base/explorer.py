@@ -29,15 +29,15 @@ class Explorer:
     words: Callable[..., str]
 
     def start(self) -> dict[str, Any]:
-        """The setting that is shown first."""
+        """Return the setting that is shown first."""
         return {name: first for name, (_, first, _) in self.settings.items()}
 
     def text(self, **values: Any) -> str:
-        """The picture in words."""
+        """Return the picture in words."""
         return self.words(**self.start() | values)
 
     def image(self, **values: Any) -> bytes:
-        """The picture as a PNG, at twice the resolution of the page."""
+        """Return the picture as a PNG, at twice the resolution of the page."""
         from matplotlib import rc_context
         from matplotlib.figure import Figure
 
@@ -53,11 +53,11 @@ class Explorer:
         return drawn.getvalue()
 
     def picture(self, **values: Any) -> dict[str, str]:
-        """The picture and its words as a notebook's output."""
+        """Return the picture and its words as a notebook's output."""
         return picture(self.image(**values), self.text(**values), width=self.width)
 
     def static(self) -> dict[str, str]:
-        """The stills, as a notebook's output."""
+        """Return the stills, as a notebook's output."""
         shown = [self.picture(**values) for values in self.stills]
         for still, title in zip(shown, self.titles, strict=False):
             still["text/html"] = f"<p><strong>{escape(title)}</strong></p>\n{still['text/html']}"
@@ -70,7 +70,7 @@ class Explorer:
         return int(72 * self.size[0])
 
     def widget(self) -> Any:
-        """The sliders, the picture and its words, as a widget.  ImportError where anywidget is not installed."""
+        """Return the sliders, the picture and its words, as a widget.  ImportError where anywidget is not installed."""
         from course.figures.base.explorer_widget import ExplorerWidget
 
         def shown(at: list[int]) -> dict[str, Any]:

@@ -74,13 +74,13 @@ class Layout(NamedTuple):
 
 
 def svg(panels: Sequence[Panel], width: int | None = None, height: int | None = None, most: int = 740) -> str:
-    """The panels beside each other; one that would reach beyond `most` pixels begins a new line."""
+    """Draw the panels beside each other; one that would reach beyond `most` pixels begins a new line."""
     parts, right, bottom = flow(panels, 4, most)
     return frame(parts, width or right, height or bottom)
 
 
 def flow(panels: Sequence[Panel], top: int, most: int = 740) -> tuple[list[str], int, int]:
-    """The panels' parts, and how far they reach to the right and down."""
+    """Return the panels' parts, and how far they reach to the right and down."""
     written = [cell.text for panel in panels for _, cell in panel.cells()]
     long = max((panel.sizes[2] for panel in panels), default=0) > 8  # a row that has to fit a narrow page
     layout = Layout(max(28 if long else 36, 10 + 8 * max(map(len, written), default=0)))
@@ -96,7 +96,7 @@ def flow(panels: Sequence[Panel], top: int, most: int = 740) -> tuple[list[str],
 
 
 def frame(parts: Sequence[str], width: int, height: int) -> str:
-    """A drawing of its own light ground, whatever the theme of the page."""
+    """Return a drawing of its own light ground, whatever the theme of the page."""
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' viewBox='0 0 {width} {height}' "
         f"{FONT} font-size='13'><rect width='100%' height='100%' rx='4' fill='#ffffff'/>{''.join(parts)}</svg>"
@@ -137,12 +137,12 @@ def _panel(panel: Panel, layout: Layout, x: int, y: int) -> Iterator[str]:
 
 
 def indices(left: float, top: float, wide: int, count: int, first: int = 0) -> Iterator[str]:
-    """The numbers of the columns, above them."""
+    """Return the numbers of the columns, above them."""
     return (text(left + wide * (c + 0.5), top - 5, str(c + first), CENTRED) for c in range(count))
 
 
 def named(names: Sequence[str], left: float, top: float, gone: Sequence[str] = ()) -> Iterator[str]:
-    """The names of up to two dimensions at a corner: of the last one above the columns, of the one before at the rows.
+    """Return the names of up to two dimensions at a corner: the last one above the columns, the other at the rows.
 
     Those that are `gone` are crossed out.
     """

@@ -120,14 +120,14 @@ RULES: dict[str, tuple[str, ...]] = {
 
 
 def in_words(node: Node) -> str:
-    """The rule of a node in one sentence."""
+    """Say the rule of a node in one sentence."""
     if node.grad_fn_view() is not node:
         return f"Its own backward(ctx, grad), which was written in Python in {node.name().removesuffix('Backward')}."
     return RULES.get(node.name(), ("The gradient times the derivative of this operation.",))[0]
 
 
 def formula(node: Node, i: int) -> str:
-    """The formula for the gradient of input i; "" where the table has none for this node."""
+    """Return the formula for the gradient of input i; "" where the table has none for this node."""
     formulas = RULES.get(node.name(), ("",))[1:]
     if node.grad_fn_view() is not node or i >= len(formulas):
         return ""
@@ -140,7 +140,7 @@ def formula(node: Node, i: int) -> str:
 
 
 def called(node: Node, name: str) -> str:
-    """A parameter of a rule as PyTorch's attributes call it, if it stands for an input or the result."""
+    """Return a parameter of a rule as PyTorch's attributes call it, if it stands for an input or the result."""
     return str(node.called.get(name, name)) if name in ARRAYS else name
 
 
@@ -155,7 +155,7 @@ def values(node: Node, i: int) -> dict[str, Any]:
 
 
 def filled_in(text: str, known: dict[str, Any]) -> str:
-    """A formula with small values in the place of their names; the names of larger ones stay."""
+    """Return a formula with small values in the place of their names; the names of larger ones stay."""
 
     def value(match: re.Match[str]) -> str:
         x = known.get(match[0], match[0])

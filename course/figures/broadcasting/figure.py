@@ -38,7 +38,7 @@ class Meeting(NamedTuple):
 
 
 def shape_of(written: str) -> Shape:
-    """The shape that a reader typed: `3, 1`, `(3, 1)`, or nothing, for a scalar. Raises ValueError."""
+    """Return the shape that a reader typed: `3, 1`, `(3, 1)`, or nothing, for a scalar. Raises ValueError."""
     inside = written.strip().removeprefix("(").removesuffix(")").strip()
     parts = [part.strip() for part in inside.split(",")] if inside else []
     if len(parts) > 1 and not parts[-1]:  # the comma in (3,)
@@ -119,11 +119,11 @@ class BroadcastingExplorer(Explorer):
         return " ".join(said)
 
     def image(self, **values: Any) -> bytes:
-        """The picture as an SVG."""
+        """Return the picture as an SVG."""
         return self.drawing(ROOM, **(self.start() | values))
 
     def drawing(self, room: int, *, a: str, b: str, element: int) -> bytes:
-        """The picture as an SVG that is not wider than `room`, where a tensor is not."""
+        """Return the picture as an SVG that is not wider than `room`, where a tensor is not."""
         meeting = self.meeting(a, b)
         if meeting.error and not meeting.a + meeting.b:
             return frame([text(12, 24, meeting.error)], 560, 40).encode()
@@ -138,7 +138,7 @@ class BroadcastingExplorer(Explorer):
         return frame(parts, right, bottom).encode()
 
     def picture(self, **values: Any) -> dict[str, str]:
-        """The picture and its words as a notebook's output."""
+        """Return the picture and its words as a notebook's output."""
         return picture(self.image(**values), self.text(**values))
 
     def widget(self) -> Any:
@@ -168,7 +168,7 @@ def _written(shape: Shape) -> str:
 
 
 def _within(meeting: Meeting, element: int) -> int:
-    """The element of that number, or the last one; where there is none, the number is kept for when there is."""
+    """Return the element of that number, or the last one; where there is none, the number is kept for when there is."""
     return min(element, prod(meeting.result) - 1) if meeting.drawn and meeting.result is not None else element
 
 
@@ -177,7 +177,7 @@ def _indices(shape: Shape) -> list[Shape]:
 
 
 def _source(index: Shape, shape: Shape) -> Shape:
-    """The index of the element that stands at `index` once `shape` is stretched: 0 along what is stretched."""
+    """Return the index of the element that stands at `index` once `shape` is stretched: 0 along what is stretched."""
     own = index[len(index) - len(shape) :]
     return tuple(0 if size == 1 else place for place, size in zip(own, shape, strict=True))
 
@@ -203,7 +203,7 @@ def _strides(shape: Shape, stretched: Shape) -> Shape:
 
 
 def _stretches(meeting: Meeting) -> list[str]:
-    """A sentence for each axis at which the two are not of one size."""
+    """Return a sentence for each axis at which the two are not of one size."""
     said = []
     for axis, (a, b) in enumerate(meeting.axes):
         for name, mine, other in (("a", a, b), ("b", b, a)):
@@ -221,7 +221,7 @@ def _times(count: int | None) -> str:
 
 
 def _table(meeting: Meeting) -> tuple[list[str], int, int]:
-    """The two shapes one below the other, aligned at the last axis, and below them the result's."""
+    """Return the two shapes one below the other, aligned at the last axis, and below them the result's."""
     rows: dict[str, list[Cell]] = {"a": [], "b": [], "result": []}
     for a, b in meeting.axes:
         clash = _clash(a, b)

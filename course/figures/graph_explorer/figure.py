@@ -135,11 +135,11 @@ class GraphExplorer:
         return len(self.looks)
 
     def text(self, k: int) -> str:
-        """The k-th node in words; 0 is the one that made the result."""
+        """Return the k-th node in words; 0 is the one that made the result."""
         return self.looks[k].text
 
     def picture(self, k: int | None = None) -> str | None:
-        """The graph as SVG, the k-th node and its neighbours marked; without k, none is.  None without Graphviz."""
+        """Return the graph as SVG, node k and its neighbours marked; without k, none is.  None without Graphviz."""
         if self._svg is None or k is None:
             return self._svg
         root = ElementTree.fromstring(self._svg)
@@ -170,14 +170,14 @@ class GraphExplorer:
         return f"Graph of {of}: {counted}, with values, shapes and gradients.{missing}"
 
     def static(self) -> dict[str, str]:
-        """The picture and every node in words, as a notebook's output."""
+        """Return the picture and every node in words, as a notebook's output."""
         text = "\n".join([self.summary, *(look.text for look in self.looks)])
         if not self.looks:
             return {"text/plain": text}
         return {"text/plain": text, "text/html": viz.image(self.picture(), self.summary, text, "Each node in words")}
 
     def widget(self) -> Any:
-        """The picture, the list of nodes and the closer look, as a widget.  ImportError without anywidget."""
+        """Return the picture, the list of nodes and the closer look, as a widget.  ImportError without anywidget."""
         from course.figures.graph_explorer.widget import GraphWidget
 
         nodes = [
@@ -205,7 +205,7 @@ def title(item: viz.Item) -> str:
 
 
 def layered(svg: str) -> str:
-    """The picture with each text that can be left out marked with its layer, for the front end to go by."""
+    """Return the picture with each text that can be left out marked with its layer, for the front end to go by."""
     root = ElementTree.fromstring(svg)
     for group in root.iter(SVG + "g"):
         if group.get("class", "").partition(" ")[0] not in ("node", "edge"):

@@ -63,7 +63,7 @@ class LeafBoard:
         return len(self.steps)
 
     def text(self, k: int) -> str:
-        """The board after statement k, in words."""
+        """Return the board after statement k, in words."""
         step = self.steps[k]
         begin = f"Line {step.number}, {one_line(step.source)}: " if step.number else ""
         return begin + step.said
@@ -85,7 +85,7 @@ class LeafBoard:
         return {"text/plain": "\n".join(["The board of leaves, line by line", *lines, *cards]), "text/html": page}
 
     def widget(self) -> Any:
-        """The program, the slider and the board, as a widget.  ImportError where anywidget is not installed."""
+        """Return the program, the slider and the board, as a widget.  ImportError where anywidget is not installed."""
         from course.figures.leaf_board.widget import LeafBoardWidget
 
         return LeafBoardWidget(
@@ -107,7 +107,7 @@ class LeafBoard:
 
 
 def run(program: str) -> Iterator[Step]:
-    """The board before the program, and after each of its statements."""
+    """Yield the board before the program, and after each of its statements."""
     names: dict[str, Any] = {"engine": engine}
     before: dict[str, tuple[Tensor, Card]] = {}
     yield Step(0, "")
@@ -141,7 +141,7 @@ def other(before: tuple[Tensor, Card], now: tuple[Tensor, Card]) -> bool:
 
 
 def changes(before: dict[str, tuple[Tensor, Card]], now: dict[str, tuple[Tensor, Card]]) -> Iterator[str]:
-    """A sentence for each tensor that is new or has changed; and which results were passed by."""
+    """Yield a sentence for each tensor that is new or has changed; and which results were passed by."""
     arrived = False
     for name, (t, c) in now.items():
         if name not in before:
@@ -165,7 +165,7 @@ def changes(before: dict[str, tuple[Tensor, Card]], now: dict[str, tuple[Tensor,
 
 
 def what(c: Card) -> str:
-    """A card's kind, in words."""
+    """Return a card's kind, in words."""
     if c.kind == PASSES:
         return f"a result, with {c.grad_fn} behind it"
     return "a leaf that takes notes" if c.kind == KEEPS else "a leaf that takes no notes"
@@ -183,7 +183,7 @@ def one_line(source: str) -> str:
 
 
 def cards_of(step: Step) -> str:
-    """The cards, those first that are older."""
+    """Return the cards, those first that are older."""
     shown = "".join(
         f"<div class='card {c.kind}{' changed' * (c.name in step.changed)}' role='listitem'>"
         f"<div class='name'><code>{html.escape(c.name)}</code> = <code>{html.escape(c.value)}</code>"
@@ -195,7 +195,7 @@ def cards_of(step: Step) -> str:
 
 
 def four_boxes(cards: tuple[Card, ...]) -> str:
-    """The tensors by their two answers."""
+    """Return the tensors by their two answers."""
 
     def box(is_leaf: bool, requires_grad: bool) -> str:
         names = [c.name for c in cards if (c.is_leaf, c.requires_grad) == (is_leaf, requires_grad)]

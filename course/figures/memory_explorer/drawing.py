@@ -50,7 +50,7 @@ class _Panel:
         return 22 + self.lines * (self.head - 22 + self.rows * HIGH + 4)
 
     def at(self, x: int, y: int, index: Index) -> tuple[int, int]:
-        """The corner of a box, where the panel's is (x, y)."""
+        """Return the corner of a box, where the panel's is (x, y)."""
         page, row, column = (0,) * (3 - len(index)) + index
         line, across = divmod(page, self.most)
         top = y + self.head + line * (self.head - 22 + self.rows * HIGH + 4)
@@ -118,7 +118,7 @@ class _Drawing:
         )
 
     def tensors(self, top: int) -> tuple[tuple[int, int, int], int]:
-        """The tensor begun with, if it is another, and the one now; the line from its picked box down, and the end."""
+        """Return the tensor begun with, if it is another, and the one now; the line from its picked box, the end."""
         looked = self.looked
         panels = [(_Panel(_short(looked.code), looked.shape, self.box), looked.now, True)]
         if looked.code != self.name:
@@ -142,7 +142,7 @@ class _Drawing:
         return picked, bottom
 
     def recipe(self, top: int, picked: tuple[int, int, int]) -> tuple[float, int]:
-        """The recipe, and what it makes of the picked box: where its place is written, and how far it reaches."""
+        """Return the recipe, and what it makes of the picked box: where its place is written, how far it reaches."""
         looked = self.looked
         lines = [
             f"offset {looked.offset}   shape {looked.shape}   strides {looked.strides}",
@@ -162,7 +162,7 @@ class _Drawing:
         return 20 + LETTER * (len(lines[1]) - len(str(self.place)) / 2), top + 48
 
     def memory(self, recipe: tuple[float, int]) -> int:
-        """The rows in memory, the arrow to the place of the picked box, and the path read so far."""
+        """Return the rows in memory, the arrow to the place of the picked box, and the path read so far."""
         looked = self.looked
         x, bottom = recipe
         top = bottom + 50
@@ -191,7 +191,7 @@ class _Drawing:
         return top - 24
 
     def arcs(self, top: int) -> int:
-        """The path over memory, from place to place, and its break; how deep it hangs."""
+        """Return the path over memory, from place to place, and its break; how deep it hangs."""
         looked = self.looked
         steps = list(pairwise(looked.places[: self.pick + 1]))
         depth = max([_depth(b - a) for a, b in pairwise(looked.places[: looked.last + 2])], default=0)

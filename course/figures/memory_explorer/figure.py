@@ -31,7 +31,7 @@ class MemoryExplorer(Explorer):
         return self.begin | {"room": 640}
 
     def _shown(self) -> tuple[tuple[str, ...], ...]:
-        """The steps of the stills: a turn and a part, where the tensor has them."""
+        """Return the steps of the stills: a turn and a part, where the tensor has them."""
         return tuple((step,) for step in self.offered(()) if step in (".T", "[1:, 2:]"))
 
     def _begun(self, steps: Sequence[str]) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class MemoryExplorer(Explorer):
         return looked_at(self.name, self.numbers, steps)
 
     def offered(self, steps: Sequence[str]) -> list[str]:
-        """The steps of the buttons, for the tensor that there is after these; "" where one makes no sense."""
+        """Return the steps of the buttons, for the tensor that there is after these; "" where one makes no sense."""
         shape = self.looked(steps).shape
         n, flat, table = prod(shape), len(shape) < 2, len(shape) == 2
         if flat:
@@ -98,18 +98,18 @@ class MemoryExplorer(Explorer):
         return " ".join(said)
 
     def _others(self, looked: Looked, pick: int) -> list[str]:
-        """The other boxes with the number of this one, as they are written."""
+        """Return the other boxes with the number of this one, as they are written."""
         place = looked.places[pick]
         found = [] if looked.copied or looked.code == self.name else [self.name + brackets(self._of_first(place))]
         same = [k for k, p in enumerate(looked.places) if p == place and k != pick]
         return found + [_box(looked, k).lower() for k in same]
 
     def _of_first(self, place: int) -> Index:
-        """The index at which the tensor begun with has a place of its memory."""
+        """Return the index at which the tensor begun with has a place of its memory."""
         return list(product(*map(range, self.numbers.shape)))[place]
 
     def followed(self, before: Sequence[str], looked: Looked, pick: int) -> int:
-        """The box that shows after a step what the picked one showed before it, if there is one."""
+        """Return the box that shows after a step what the picked one showed before it, if there is one."""
         old = self.looked(before)
         place = old.places[pick]
         same = looked.copied == old.copied and place in looked.places
@@ -118,16 +118,16 @@ class MemoryExplorer(Explorer):
     # What is drawn
 
     def image(self, **values: Any) -> bytes:
-        """The picture as an SVG."""
+        """Return the picture as an SVG."""
         values = self.start() | values
         return drawn(self.name, self.looked(values["steps"]), values["pick"], values["path"], values["room"]).encode()
 
     def picture(self, **values: Any) -> dict[str, str]:
-        """The picture and its words as a notebook's output."""
+        """Return the picture and its words as a notebook's output."""
         return picture(self.image(**values), self.text(**values))
 
     def static(self) -> dict[str, str]:
-        """The stills, each under its title, as a notebook's output."""
+        """Return the stills, each under its title, as a notebook's output."""
         titles = [self.title(still["steps"]) for still in self.stills]
         shown = [self.picture(**still) for still in self.stills]
         pages = [f"<p><strong>{escape(t)}</strong></p>{p['text/html']}" for t, p in zip(titles, shown, strict=True)]

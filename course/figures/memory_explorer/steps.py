@@ -116,7 +116,7 @@ class _NotRead(ValueError):
 
 
 def _read(step: str) -> ast.AST:
-    """The one operation that a step is, with `t` for the tensor.  _NotRead where it is something else."""
+    """Return the one operation that a step is, with `t` for the tensor.  _NotRead where it is something else."""
     try:
         (statement,) = ast.parse("t" + step.strip()).body
     except (SyntaxError, ValueError):
@@ -183,7 +183,7 @@ def _strided(tree: Any, looked: Looked) -> Any:
 
 
 def _asked(step: str, looked: Looked) -> Index:
-    """The shape that a step with `view` asks for."""
+    """Return the shape that a step with `view` asks for."""
     return tuple(looked.now.reshape(*map(ast.literal_eval, _read(step).args)).shape)  # type: ignore[attr-defined]
 
 

@@ -44,7 +44,7 @@ class Predict:
         self.question, self.options = found[name]
 
     def text(self) -> str:
-        """The question and its options."""
+        """Return the question and its options."""
         return "\n".join([f"Predict: {self.question}", *(f"- {option.text}" for option in self.options)])
 
     def static(self) -> dict[str, str]:
@@ -58,7 +58,7 @@ class Predict:
         }
 
     def widget(self) -> Any:
-        """The question as a widget, which answers when the next cell has run.  ImportError without anywidget."""
+        """Return the question as a widget, which answers when the next cell has run.  ImportError without anywidget."""
         from course.figures.predict.widget import PredictWidget
 
         options = [marked_up(o.text) for o in self.options]
@@ -84,7 +84,7 @@ class Predict:
 
 
 def predict(key: str) -> Predict:
-    """The question of a key such as "07.a", to be answered before the next cell is run."""
+    """Ask the question of a key such as "07.a", to be answered before the next cell is run."""
     return Predict(key)
 
 

@@ -21,7 +21,7 @@ def drawing(
     values: bool | None,
     direction: str,
 ) -> Drawing:
-    """The graph as it is drawn. `notes`: a line in a node's box; `back`: what a node passes to which of its inputs."""
+    """Draw the graph. `notes`: a line in a node's box; `back`: what a node passes to which of its inputs."""
     results = {item.number: known for known, item, _ in plan.results if item is not None}
     lines = []
     for i, k in enumerate(plan.constants):
@@ -66,20 +66,20 @@ def edges(item: viz.Item, node: Node, me: str, back: Mapping[tuple[Node, int], s
 
 
 def returning(name: str, text: str) -> str:
-    """The attributes of an arrow against the data's direction, with what is said at it."""
+    """Return the attributes of an arrow against the data's direction, with what is said at it."""
     label = chip([], text)
     return f'dir=back class="back {name}" color="{SLOPE}" penwidth=1.6 arrowsize=0.8 label={label}'
 
 
 def number_rows(known: Known, values: bool | None) -> list[str]:
-    """The shape of a tensor, where it is none of a single number, and the numbers, where they are few."""
+    """Return the shape of a tensor, where it is none of a single number, and the numbers, where they are few."""
     shape = known.kind_in_full if values is False else known.kind
     shape = shape.removeprefix("scalar").strip()
     return [shape] * bool(shape) + [f"= {known.value}"] * bool(written_out(known, values))
 
 
 def headed(name: str, known: Known, values: bool | None) -> list[str]:
-    """A name with its number, or with the shape and the numbers below it."""
+    """Return a name with its number, or with the shape and the numbers below it."""
     rows = number_rows(known, values)
     return [f"{name} {rows[0]}"] if len(rows) == 1 and rows[0].startswith("= ") else [name, *rows]
 

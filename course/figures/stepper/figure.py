@@ -97,7 +97,7 @@ class BackwardStepper:
         return "\n".join(lines)
 
     def picture(self, k: int | None = None) -> str | None:
-        """The graph at step k as SVG; without k, with the gradients of all steps.  None where there is no Graphviz."""
+        """Return the graph at step k as SVG; without k, with the gradients of all steps.  None without Graphviz."""
         if self._svg is None:
             return None
         svg = ElementTree.fromstring(self._svg)
@@ -119,7 +119,7 @@ class BackwardStepper:
         return ElementTree.tostring(svg, encoding="unicode")
 
     def static(self) -> dict[str, str]:
-        """The picture with the gradients of all steps, and the steps as a text, as a notebook's output."""
+        """Return the picture with the gradients of all steps, and the steps as a text, as a notebook's output."""
         text = "\n".join([self._words, *(f"{s.number}. {s.sentence}" for s in self.steps)])
         words = f"The backward pass, step by step. {self._words}"
         code = f"<pre>{html.escape(chr(10).join(self.lines))}</pre>" if self.lines else ""
@@ -127,7 +127,7 @@ class BackwardStepper:
         return {"text/plain": text, "text/html": title + code + viz.image(self.picture(), words, text)}
 
     def widget(self) -> Any:
-        """The slider, the picture and the words, as a widget.  ImportError where anywidget is not installed."""
+        """Return the slider, the picture and the words, as a widget.  ImportError where anywidget is not installed."""
         from course.figures.stepper.widget import StepperWidget
 
         return StepperWidget(
@@ -153,7 +153,7 @@ class BackwardStepper:
 
 
 def panel(step: Step, last: int) -> str:
-    """A step as HTML."""
+    """Return a step as HTML."""
     parts = [f"<h3>Step {step.number} of {last}: {html.escape(step.title)}</h3>"]
     for heading, lines in step.sections():
         content = "".join(f"<div>{html.escape(line)}</div>" for line in lines)

@@ -23,7 +23,7 @@ LEAF = "A leaf: what arrived is added to its .grad."
 
 
 def draw(root: Any, names: Mapping[str, Any] | None = None) -> Drawing:
-    """The Vars that a result was computed from: in a notebook a picture, printed a text.
+    """Draw the Vars that a result was computed from: in a notebook a picture, printed a text.
 
     ``names``: {"a": a}; else the caller's variables name the Vars.
     """
@@ -33,7 +33,7 @@ def draw(root: Any, names: Mapping[str, Any] | None = None) -> Drawing:
 
 
 def behind(root: Any) -> list[Any]:
-    """A Var and all it was computed from, each once and before its parents.  ValueError where these are too many."""
+    """Return a Var and all it was computed from, each once and before its parents.  ValueError: too many."""
     order, seen, waiting = [], set(), [(root, False)]
     while waiting:
         v, done = waiting.pop()
@@ -59,7 +59,7 @@ def called(v: Any, named: Mapping[int, str]) -> str:
 
 
 def shown(x: Any) -> str:
-    """A value in short, with its shape where it has one."""
+    """Return a value in short, with its shape where it has one."""
     x = np.asarray(x)
     return f"{viz.brief(x)}  {viz.shape_text(x.shape)}" if x.ndim else viz.brief(x)
 
@@ -74,7 +74,7 @@ def rows_of(v: Any, named: Mapping[int, str], with_grad: bool = True) -> list[st
 def picture(
     every: list[Any], keys: list[str], named: Mapping[int, str], notes: Mapping[Any, str] | None = None
 ) -> tuple[str, str]:
-    """The text and the DOT of a graph of Vars. `notes`: {Var: a line in its box; (Var, which parent): at the arrow}."""
+    """Return text and DOT of a graph of Vars. `notes`: {Var: a line in its box; (Var, which parent): at the arrow}."""
     key, notes = dict(zip(every, keys, strict=True)), notes or {}
     number = {v: int(k[1:]) if k[0] == "n" else None for v, k in key.items()}
     lines = []
@@ -156,7 +156,7 @@ class OwnWalk:
         return ask
 
     def look_at_leaves(self) -> None:
-        """A leaf has had its turn if its `.grad` is another."""
+        """Note which leaves have had their turn: those whose `.grad` is another."""
         for v in self.leaves:
             if v.grad is not self.grads[v]:
                 before, self.grads[v] = self.grads[v], v.grad
@@ -187,7 +187,7 @@ class OwnWalk:
         return Flow(viz.brief(g), viz.brief(g), g.shape, "", "" if to is None else called(to, self.named))
 
     def drawn(self) -> tuple[str, str | None]:
-        """The picture in words, and as an SVG that knows the turn of each part."""
+        """Return the picture in words, and as an SVG that knows the turn of each part."""
         keys = [f"n{self.number[v]}" for v in self.every]
         notes: dict[Any, str] = {key: f"g = {short}" for key, short in self.notes.items()}
         for v, lines in self.history.items():

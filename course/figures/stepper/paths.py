@@ -49,7 +49,7 @@ def question(leaf: str, paths: list[Path]) -> Question:
 
 
 def wrong(leaf: str, paths: list[Path], total: float) -> Iterator[tuple[float, bool, str]]:
-    """The mistakes that people make, each with its own words."""
+    """Yield the mistakes that people make, each with its own words."""
     if len(paths) > 1:
         yield from (
             (
@@ -80,7 +80,7 @@ def short(x: float) -> str:
 
 
 def product_of(path: Path) -> str:
-    """The product along a path, worked out."""
+    """Return the product along a path, worked out."""
     slopes = [short(s) for s in path.slopes]
     if len(slopes) == 1:
         return slopes[0]
@@ -99,7 +99,7 @@ def bracketed(part: str, place: int = 1) -> str:
 def paths_to(
     leaf: Any, edges: Mapping[Any, list[tuple[Any, float]]], names: Mapping[Any, str], root: Any
 ) -> list[Path] | None:
-    """The paths from the root to a leaf; ``edges``: {node: [(where to, slope)]}.  None where there are too many."""
+    """Return the paths from the root to a leaf; ``edges``: {node: [(where to, slope)]}.  None: too many."""
     found: list[Path] = []
     todo: list[tuple[Any, tuple[str, ...], tuple[float, ...]]] = [(root, (), ())]
     looked = 0

@@ -67,7 +67,7 @@ class Recording:
         self.add("backward()", rule=rule, outgoing=outgoing)
 
     def run(self, start: dict[Node, Any], nodes: set[Node]) -> None:
-        """A pass with a visit that looks on; what the program registered stays in force, but for ``retain_grad``."""
+        """Run a pass with a visit that looks on; what the program registered stays, but for ``retain_grad``."""
         thread = threading.get_ident()
 
         def looking(visit: Visit, *_: Any) -> Visit | None:
@@ -94,7 +94,7 @@ class Recording:
             self.at_leaf(n, leaves[n])
 
     def at_node(self, node: Node, into: tuple[Tensor | None, ...], incoming: tuple[Tensor | None, ...]) -> None:
-        """A node has run: what arrived there and what it gave."""
+        """Note that a node has run: what arrived there and what it gave."""
         self.pending = {n: g for n, g in self.pending.items() if viz.real(n) is not node}
         outgoing, position = [], 0
         for i, (parent, t) in enumerate(zip(node.parents, into, strict=True)):
@@ -125,7 +125,7 @@ class Recording:
         )
 
     def at_leaf(self, node: AccumulateGrad, g: Any) -> None:
-        """The turn of a leaf has come: what arrived is added to its ``.grad``."""
+        """Note the turn of a leaf: what arrived is added to its ``.grad``."""
         self.pending.pop(node, None)
         leaf = node.variable
         if leaf is not None:
@@ -224,7 +224,7 @@ class Recording:
 
 
 def forward(plan: viz.GraphDrawing, recording: Recording, lines: list[str], values: bool | None) -> Iterator[Forward]:
-    """The steps in which the graph is written, from the leaves to the result."""
+    """Yield the steps in which the graph is written, from the leaves to the result."""
     known = {item.number: item for item in plan.items}
 
     def told(node: Node, as_input: bool = False) -> str:
@@ -254,7 +254,7 @@ def forward(plan: viz.GraphDrawing, recording: Recording, lines: list[str], valu
 
 
 def every_node(start: Mapping[Node, Any]) -> set[Node]:
-    """The nodes that can be reached, those that stand for one of several outputs included."""
+    """Return the nodes that can be reached, those that stand for one of several outputs included."""
     todo = [viz.as_shown(node) for node in start]
     seen = set(todo)
     while todo:
@@ -266,14 +266,14 @@ def every_node(start: Mapping[Node, Any]) -> set[Node]:
 
 
 def kept_by(node: Node) -> Iterator[str]:
-    """The names of the tensors that a node keeps, which backward releases."""
+    """Yield the names of the tensors that a node keeps, which backward releases."""
     for name, _, value, _ in viz.saved_values(node) or ():
         if isinstance(getattr(value, "shape", None), tuple):
             yield name
 
 
 def after_broadcast(rule: str, g: Tensor, into: Tensor) -> str:
-    """A formula with what follows it where the input was broadcast or cast."""
+    """Return a formula with what follows it where the input was broadcast or cast."""
     if into.shape != g.shape:
         rule = f"({rule}) added up to {viz.shape_text(into.shape)}"
     return rule if into.dtype == g.dtype else f"({rule}) as {into.dtype.name}"

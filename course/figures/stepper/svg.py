@@ -12,7 +12,7 @@ NEW, UNMADE = "new", "unmade"  # the same, while the graph is written
 
 
 def prepared(svg: str, recording: Any) -> str:
-    """The picture with the turn of each part written to it, for ``picture`` and for the widget to go by."""
+    """Return the picture with the turn of each part written to it, for ``picture`` and for the widget to go by."""
     root = ElementTree.fromstring(svg)
     root.set("class", "undertorch-stepper")
     style = ElementTree.Element(SVG + "style")
@@ -57,7 +57,7 @@ def prepared(svg: str, recording: Any) -> str:
 
 
 def grounds(group: ElementTree.Element) -> list[ElementTree.Element]:
-    """The shapes on which a group's labels lie."""
+    """Return the shapes on which a group's labels lie."""
     return [e for e in group.iter() if e.tag in (SVG + "path", SVG + "polygon") and e.get("fill", "none") != "none"]
 
 

@@ -106,9 +106,11 @@ def connect():
     MPI ends the others when its own connection closes.  Linux closes those of a process by their numbers, up or down:
     MPI's, with a number above this one as well as below, is closed for good after it.
     """
-    with contextlib.suppress(AttributeError, ImportError, KeyError, OSError, ValueError):
-        import fcntl  # noqa: PLC0415  not on Windows
+    if sys.platform != "linux":
+        return
+    import fcntl  # noqa: PLC0415  not on Windows
 
+    with contextlib.suppress(KeyError, OSError, ValueError):
         with socket.socket(socket.AF_UNIX) as one:
             one.connect(str(Path(os.environ[FOLDER]) / DOOR))
             one.send(str(os.getpid()).encode())

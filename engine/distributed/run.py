@@ -216,12 +216,14 @@ class Ends:
 
     def __init__(self, folder):
         self.order, self.open, self.door, self.ready = [], [], None, None
-        with contextlib.suppress(AttributeError, OSError):  # Windows, a name too long
+        if sys.platform != "linux":  # whose queue is in order, however late one looks
+            return
+        with contextlib.suppress(OSError):  # a name too long
             self.door = socket.socket(socket.AF_UNIX)
             self.door.bind(str(folder / rank.DOOR))
             self.door.listen(1024)
             self.door.setblocking(False)
-            self.ready = select.epoll()  # of Linux: its queue is in order, however late one looks
+            self.ready = select.epoll()
 
     def look(self):
         """Add who has come and who has ended; return the numbers of those that ended, the first first."""

@@ -43,7 +43,7 @@ grep -qs "\"version\": \"$proxy\"" "$folder/node_modules/configurable-http-proxy
 
 here=$folder/course/deploy/server
 mkdir -p "$here" && cp -r "$course/deploy/server/." "$here"
-cp -r "$here"/{jupyterhub_config.py,nbgrader_config.py,learner,teacher} "$folder/etc"
+cp -r "$here"/{jupyterhub_config.py,nbgrader_config.py,learner,pages,teacher} "$folder/etc"
 sed "1i #!$folder/venv/bin/python" "$here/accounts.py" >"$folder/bin/accounts"
 install -m 755 "$here/undertorch" "$folder/bin/undertorch"
 chmod 755 "$folder/bin/accounts"

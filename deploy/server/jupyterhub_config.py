@@ -22,6 +22,7 @@ c.JupyterHub.cleanup_servers = c.JupyterHub.cleanup_proxy = False
 c.JupyterHub.db_url = f"sqlite:///{FOLDER}/state/jupyterhub.sqlite"
 c.JupyterHub.cookie_secret_file = str(FOLDER / "state" / "cookie_secret")
 c.JupyterHub.concurrent_spawn_limit = 10  # a class comes at once: the others wait, and are let in one by one
+c.JupyterHub.template_paths = [f"{FOLDER}/etc/pages"]  # by the page that says so
 c.JupyterHub.tornado_settings = {"cookie_options": {"samesite": "Lax"}}  # `Secure` comes with https
 
 # Who is in one of the two groups logs in with the system's password.

@@ -17,6 +17,5 @@ gone() { # an account, once its last process has ended
 # The accounts that accounts.py made; who joined the groups in another way keeps theirs.
 for name in $(sort -u "$folder/state/made" 2>/dev/null); do gone "$name" "${2:-}"; done
 gone undertorch-grader
-groupdel undertorch || true
-groupdel undertorch-teachers || true
+for group in undertorch{,-teachers}; do groupdel $group || true; done
 rm -rf "$folder"

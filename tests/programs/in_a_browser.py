@@ -32,6 +32,8 @@ def refused(*_, **__):
 sysconfig.get_config_vars()  # which asks once, by the name of the real platform
 with contextlib.suppress(ImportError):
     import sklearn.datasets  # noqa: F401  its newest asks for multiprocessing.connection, Pyodide's older one does not
+with contextlib.suppress(ImportError):
+    import matplotlib.font_manager  # noqa: F401  up to 3.10 it makes its list of fonts beside a thread
 subprocess.Popen.__init__ = threading.Thread.start = refused
 for name in ("fork", "forkpty", "posix_spawn", "posix_spawnp", "execv", "execve", "system"):
     if hasattr(os, name):

@@ -677,6 +677,7 @@ def fetch(url, data=None):
 def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops_on_ctrl_c(tmp_path):
     if lacking := locks.missing("course"):
         pytest.skip(f"this environment lacks {', '.join(lacking)}")
+    from ipykernel.kernelspec import get_kernel_dict
     from jupyter_client import KernelManager  # its older versions, and older kernels, know nothing of encryption
 
     # A kernel of the same name that the user registered once, with a Python that is long gone.
@@ -723,7 +724,8 @@ def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops
             assert again.stderr == f"The course is open already: {address}/lab?token={token}\n"
             kernel = json.loads(fetch(f"{address}/api/kernels?token={token}", b"{}").body)
             connection = json.loads((tmp_path / f"run/kernel-{kernel['id']}.json").read_text(encoding="utf-8"))
-            assert ("curve_publickey" in connection) == hasattr(KernelManager, "transport_encryption")
+            encrypted = "supported_encryption" in get_kernel_dict()["metadata"]
+            assert ("curve_publickey" in connection) == (encrypted and hasattr(KernelManager, "transport_encryption"))
             server.send_signal(signal.CTRL_BREAK_EVENT if os.name == "nt" else signal.SIGINT)
             assert "Traceback" not in server.communicate(timeout=300)[1]
             assert os.name == "nt" or server.returncode == 0

@@ -232,6 +232,8 @@ class Person:
     @contextlib.contextmanager
     def kernel(self, path):
         """A kernel of a notebook's, as `run(source)`, which gives what the cell says."""
+        from websocket import WebSocketTimeoutException
+
         kernel = self.ask(
             "POST",
             f"{self.home}api/sessions",
@@ -280,6 +282,12 @@ class Person:
                     if message["msg_type"] == "status" and content["execution_state"] == "idle":
                         return "\n".join(filter(None, said))
 
+            line.settimeout(30)
+            for _ in range(10):  # who finds a port taken is started again, and what was sent to it is lost
+                with contextlib.suppress(WebSocketTimeoutException):
+                    run("None")
+                    break
+            line.settimeout(300)
             yield run
         self.ask("DELETE", f"{self.home}api/kernels/{kernel}")
 

@@ -364,8 +364,8 @@ def test_a_learners_session_opens_nobody_elses_door(people, path):
 def test_a_kernel_listens_to_its_own_learner_alone(people):
     session = people[ANNA].ask("POST", f"/user/{ANNA}/api/sessions", json={
         "path": "y.ipynb", "type": "notebook", "name": "", "kernel": {"name": "python3"}}).json()  # fmt: skip
-    file = next(Path("/home", ANNA, ".local/share/jupyter/runtime").glob(f"kernel-{session['kernel']['id']}.json"))
-    assert file.stat().st_mode & 0o077 == 0 and "curve" in file.read_text(encoding="utf-8")
+    file = next(Path("/home", ANNA, "undertorch/.run").glob(f"kernel-{session['kernel']['id']}.json"))
+    assert file.parent.stat().st_mode & 0o077 == 0 and '"ipc"' in file.read_text(encoding="utf-8")  # files, no ports
     people[ANNA].ask("DELETE", f"/user/{ANNA}/api/kernels/{session['kernel']['id']}")
 
 

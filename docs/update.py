@@ -186,13 +186,13 @@ LISTS = {
 
 @cache
 def lessons():
-    """[(number, what is named in the table of its recap, what its cells use)] of the lessons from 01 on"""
+    """[(number, what is named in the table of its recap, what its cells use, its words)] of the lessons from 01 on"""
     found = []
     for path in sorted((DOCS.parent / "course/lessons").glob("*/lesson.md"))[1:]:
         text = path.read_text("utf-8")
         named = re.findall(r"(?m)^\| (`.+?) \|", text)
         cells = re.findall(r"(?s)\n```{code-cell}.*?\n```", text)
-        found.append((path.parent.name[:2], "\n".join(named), "\n".join(cells)))
+        found.append((path.parent.name[:2], "\n".join(named), "\n".join(cells), {*re.findall(r"\w+", text)}))
     return found
 
 
@@ -202,8 +202,9 @@ def lesson_of(name, module):
     aliases = {"engine": r"\w", "Tensor": tensor, "nn.functional": r"\b(?:F|functional)", "nn.parameter": r"\bnn"}
     owner = aliases.get(module, rf"\b(?:engine|{module.rpartition('.')[2]})")
     named, used = re.compile(rf"`[^`]*(?:{owner}\.|`){name}\b"), re.compile(rf"{owner}\.{name}\b")
-    of_recap = (number for number, table, _ in lessons() if named.search(table))
-    return next(of_recap, None) or next((number for number, _, cells in lessons() if used.search(cells)), None)
+    having = [lesson for lesson in lessons() if name in lesson[3]]  # the patterns alone take seconds for all names
+    of_recap = (number for number, table, _, _ in having if named.search(table))
+    return next(of_recap, None) or next((number for number, _, cells, _ in having if used.search(cells)), None)
 
 
 def with_lessons(path):

@@ -9,6 +9,7 @@ is there as a whole, and sums along a row can be part of the pass.  A chain with
 """
 
 from collections import Counter
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -154,7 +155,7 @@ def fuse(steps, wanted, source, written, everywhere=True, Host=RowGroup):
         s.where or (everywhere and s.shape is not None and 2 * prod(s.shape) > BLOCK) for s in source.values()
     ):
         return steps
-    i, used = 0, Counter(n for s in steps for n in {*uses(s)})
+    i, used = 0, Counter(chain.from_iterable(map(set, map(uses, steps))))
     while i < len(steps):
         group, last = group_from(steps, i, source, written, Host) if everywhere or steps[i].where else (None, i)
         if last == i:
@@ -166,7 +167,7 @@ def fuse(steps, wanted, source, written, everywhere=True, Host=RowGroup):
                 late = any(n in inside or n in after for n in uses(step))
                 (rest if late else before).append(step)
                 after.update({step.number, *getattr(step, "results", ())} if late else ())
-        here = Counter(n for m in group.members for n in {*uses(m)})
+        here = Counter(chain.from_iterable(map(set, map(uses, group.members))))
         fused = group.as_one({n for n in inside if used[n] > here[n]}.union(wanted))
         if fused is None:  # among so many numbers, no other first step makes a difference
             i = last if len(group.members) >= group.most else i + 1

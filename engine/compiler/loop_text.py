@@ -70,8 +70,9 @@ def canonical(text):
     """The text as it is compiled: with its own types, and the same for all nests that do the same."""
     text = re.sub(r"‹(\w+):([^›]*)›", r"\1(\2)", text).replace("«", "").replace("»", "")
     names = Numbered()
-    body = re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda found: names[found[0]], text)
-    return re.sub(r"^def \w+", "def loop", body)
+    parts = re.split(r"(?<![\w.])([A-Za-z_]\w*)", text)
+    parts[1::2] = map(names.__getitem__, parts[1::2])
+    return re.sub(r"^def \w+", "def loop", "".join(parts))
 
 
 class Numbered(dict):

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from .plan import EFFECT_KINDS, refs, ufunc_of, uses
+from .plan import GIVEN, refs, ufunc_of, uses
 
 LARGE_BUFFER = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed
 SMALL_ARRAY = 256  # elements of an array that is not worth a second look
-APART = ("input", *EFFECT_KINDS, "item")  # steps whose results are not known to be memory of their own
+APART = (*GIVEN, "item")  # steps whose results are not known to be memory of their own
 
 
 class Buffers:

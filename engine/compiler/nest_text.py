@@ -58,14 +58,13 @@ class Text(Passes):
 
     def term(self, a, m, at, dtype):
         """The text of an operand of a member in a pass, in the dtype in which it computes."""
-        whole, within = m.shape, self.digits[m.number]
-        if type(a) is not Ref and not isinstance(a, np.ndarray):
-            return literal(a, dtype)
         if type(a) is Ref and a.number in self.members:
             text, own = self.value(self.base[a.number], at), self.members[a.number].dtype
-        else:
-            text = self.outside(a, whole, within)
+        elif type(a) is Ref or isinstance(a, np.ndarray):
+            text = self.outside(a, m.shape, self.digits[m.number])
             own = self.writer.steps[a.number].dtype if type(a) is Ref else a.dtype
+        else:
+            return literal(a, dtype)
         return text if own == dtype else f"«{kind(dtype)}(»{text}«)»"
 
     def computes_in(self, m):
@@ -104,7 +103,7 @@ class Text(Passes):
         if "1 /" in pattern:
             pattern = pattern.replace("1", literal(1.0, dtype))
         apart = "({}" in pattern and not pattern.startswith("{")
-        text = pattern.format(*(t if apart else bracketed(t) for t in terms))
+        text = pattern.format(*(terms if apart else map(bracketed, terms)))
         if m.name == "astype":
             to = m.dtype
             if to == SHORT:

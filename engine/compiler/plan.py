@@ -27,7 +27,8 @@ def refs(a):
 def uses(step):
     """The steps whose results a step needs."""
     if step.uses is None:
-        step.uses = refs((*step.args, *step.options.values(), step.writes))
+        more = step.options or step.writes is not None
+        step.uses = refs((*step.args, *step.options.values(), step.writes) if more else step.args)
     return step.uses
 
 
@@ -83,7 +84,7 @@ def argument_key(a):
     """Equal for arguments that are the same."""
     kind = type(a)
     if kind is Ref:
-        return kind, a.number
+        return a.number
     if kind in NESTED:
         return kind, tuple(map(argument_key, parts_of(a)))
     if isinstance(a, (np.ndarray, np.generic)):
@@ -98,6 +99,7 @@ def argument_key(a):
 
 
 EFFECT_KINDS = ("check", "draw", "call")  # steps that do something, whether or not their results are needed
+GIVEN = ("input", *EFFECT_KINDS)  # what they give is not known from their arguments
 FRESH = {"copy", "zeros", "empty", "ones", "array"}  # made to be memory of their own
 
 
@@ -107,7 +109,7 @@ FRESH = {"copy", "zeros", "empty", "ones", "array"}  # made to be memory of thei
 
 def is_pure(step, written, owners):
     """Return whether a step gives the same whenever it runs: it writes nothing, and reads nothing that is written."""
-    if step.kind in ("input", *EFFECT_KINDS) or step.writes is not None or step.owner in written:
+    if step.kind in GIVEN or step.writes is not None or step.owner in written:
         return False
     return not written or not any(owners[n] in written for n in uses(step))
 
@@ -166,6 +168,8 @@ def constants_folded(steps, written, _wanted):
 
 def without_writes(steps, written, _wanted):
     """``y = x + 1`` stands for ``x += 1`` where x has no views by then: it can be joined with its neighbours."""
+    if not written:
+        return steps, {}
     on, names, moved, stay = {}, {}, {}, []
     for step in steps:
         on.setdefault(step.owner, []).append(step)
@@ -195,7 +199,7 @@ def is_rewritable(target, on, source):
     """Return whether all that is written into an array are whole new values for it, before there are views of it."""
     writes = [s for s in on[target.number] if s.writes is not None]
     views = [s for s in on[target.number] if s.writes is None and s is not target]
-    own = target.kind not in ("input", *EFFECT_KINDS) and bool(target.shape) and target.dtype.kind == "f"
+    own = target.kind not in GIVEN and bool(target.shape) and target.dtype.kind == "f"
     if not own or any(s.number < writes[-1].number for s in views):
         return False
     return all(s.writes == Ref(target.number) and is_whole(s, target, on, source) for s in writes)
@@ -206,7 +210,7 @@ def is_whole(step, target, on, source):
     operands = [source[a.number] if type(a) is Ref else a for a in step.args]
     if step.kind == "setitem":
         value = operands[2]
-        if step.args[1] is not Ellipsis or type(value) is not Step or value.kind in ("input", *EFFECT_KINDS):
+        if step.args[1] is not Ellipsis or type(value) is not Step or value.kind in GIVEN:
             return False
         alike = (value.shape, value.dtype, value.flat) == (target.shape, target.dtype, target.flat)
         return alike and on[value.owner] == [value]
@@ -250,7 +254,7 @@ def without_detours(steps, written, wanted):
             if whole.flat and sizes_in_words(whole.shape) == sizes and "?" not in sizes:
                 names[step.number] = x.args[0]
         whole = source[x.owner]
-        own = whole.kind not in ("input", *EFFECT_KINDS) and x.owner not in written and x.flat and step.flat
+        own = whole.kind not in GIVEN and x.owner not in written and x.flat and step.flat
         same = own and whole.shape is not None and math.prod(whole.shape) == math.prod(x.shape)
         if step.name == "copy" and same and len(step.args) == 1 and last[x.owner] == i:
             names[step.number] = Ref(x.number)
@@ -343,12 +347,13 @@ def live_steps(steps, wanted, owners):
     needed = set(wanted)
     memory = {owners[n] for n in needed} | {s.number for s in steps if s.kind == "input"}
     memory.update(owners[n] for s in steps if s.kind == "call" for n in uses(s))  # what others hold from there on
-    live = []
+    live, written = [], any(s.writes is not None for s in steps)
     for step in reversed(steps):
         if step.number in needed or step.kind in EFFECT_KINDS or (step.writes is not None and step.owner in memory):
             live.append(step)
             needed.update(uses(step))
-            memory.update([owners[n] for n in uses(step)])
+            if written:
+                memory.update([owners[n] for n in uses(step)])
     return live[::-1]
 
 

@@ -11,7 +11,7 @@ from ..arrays import dispatch
 from ..arrays.warn import ENGINE_FOLDER
 from ..core.backward import backward_pass, chain_rule, visit_all
 
-SWEEPS = {f.__code__ for f in (backward_pass, visit_all, chain_rule, quick.walk)}
+SWEEPS = {id(f.__code__) for f in (backward_pass, visit_all, chain_rule, quick.walk)}  # to hash code takes long
 
 
 class GraphBreak(RuntimeError):
@@ -26,7 +26,7 @@ def origin():
     """file:line: text of the innermost line that is not the engine's, nor of what it wrote out to call rules."""
     frame = sys._getframe(2)  # the caller is the engine's, and who called that
     while frame and (frame.f_code.co_filename.startswith(ENGINE_FOLDER) or "__name__" not in frame.f_globals):
-        if frame.f_code in SWEEPS:  # of the backward pass: the line that recorded the node
+        if id(frame.f_code) in SWEEPS:  # of the backward pass: the line that recorded the node
             node = frame.f_locals.get("node")
             return vars(node).get("line", "") if node is not None else ""
         frame = frame.f_back

@@ -14,7 +14,7 @@ from ..core.observers import forget, observe
 from ..core.tensor import Tensor, alive
 from ..core.versions import wrote
 from .capture import Traced, all_traced, traced_for
-from .steps import GraphBreak, NumberWritten, Ref, Step, map_parts, origin
+from .steps import NESTED, GraphBreak, NumberWritten, Ref, Step, map_parts, origin
 
 
 class Tape:
@@ -209,7 +209,8 @@ class Tape:
         """Do something, and write it down."""
         if running.recorder is not self:
             raise GraphBreak("an array of a capture that has ended is used: a tensor was kept from the captured call")
-        values = map_parts(self.value, args)
+        flat = NESTED.isdisjoint(map(type, args))
+        values = [*map(self.value, args)] if flat else map_parts(self.value, args)
         named = {k: map_parts(self.value, v) for k, v in options.items()} if options else {}
         if writes is not None:
             if not isinstance(writes, Traced) or writes.owner in self.frozen:
@@ -219,7 +220,7 @@ class Tape:
             if writes.owner in self.entered and writes.owner not in self.written:
                 held = memory.storage(self.at(self.entered[writes.owner])[1].__dict__["array"].value)
                 self.written[writes.owner] = held, held.copy("K")
-        written = map_parts(self.as_constant, args)
+        written = (*map(self.as_constant, args),) if flat else map_parts(self.as_constant, args)
         noted = {k: map_parts(self.as_constant, v) for k, v in options.items()} if options else {}
         out = function(*values, **named)
         changed = None if writes is None else Ref(writes.number)

@@ -314,7 +314,7 @@ EXERCISES = (
         answer=(6, 5, 4, 1),
         wrong=mistakes(
             (5, 4, 3, 1),
-            "The sum is missing everywhere: it is a step, too.",
+            "The sum is missing in all four: it is a step, too.",
             (8, 7, 6, 1),
             "You have counted `x` and `w`. They are inputs, and no step computes them.",
             (7, 6, 5, 1),
@@ -326,19 +326,22 @@ EXERCISES = (
             (6, 1, 1, 1),
             "You count how many steps *go* in a pass. Count those that are left after it.",
             (4, 4, 4, 1),
-            "The capture writes down everything, even what is in vain. What goes, goes in a pass.",
+            "The capture writes down everything, even what nobody needs. It is the passes that take steps away.",
         ),
         entries={
             1: (
                 (5, "`x * w` stands in two lines, so it is written down twice; and the sum is a step, too."),
-                (7, "Giving a result a name is no step. Count the operations."),
+                (7, "Giving a result a name is not a step. Count the operations."),
                 "Count every operation: `*`, `exp`, `*`, `tanh`, `+`, `sum`.",
             ),
             2: (
                 (4, "`exp` is still there: *joined* takes away only what an earlier step has done."),
                 (6, "`x * w` is there twice, with the same inputs. Once is enough."),
             ),
-            3: ((5, "Nobody takes `b`. This pass takes it away."), (3, "`x * w`, `tanh`, `+`: and the sum?")),
+            3: (
+                (5, "Nobody takes `b`. This pass takes it away."),
+                (3, "`x * w`, `tanh`, `+`: and what about the sum?"),
+            ),
             4: (
                 (
                     2,
@@ -350,10 +353,11 @@ EXERCISES = (
         },
         hints=(
             "Go through the function line by line, and write a step for each operation.",
-            "One of the products goes, then the exponential. All that is left takes each number by itself.",
+            "One of the products goes, then the exponential. What is left takes each number by itself, and the sum "
+            "joins in.",
             "6 are written down. The second product goes, then the exponential. The rest is one loop.",
         ),
-        understood="The capture writes everything down; each pass takes away one kind of work in vain.",
+        understood="The capture writes everything down; each pass does away with one kind of waste.",
     ),
     Exercise(
         key="18.2",
@@ -367,16 +371,16 @@ EXERCISES = (
             changed(from_the_end, "wanted.update", "step[0] == result and wanted.update"),
             "That is the result and what it takes. What do *those* take?",
             changed(from_the_end, "reversed(program)", "program"),
-            "Only the result's own step is there. From the first step on, nobody has asked yet for what stands "
-            "*above* the result: go through the program from its end.",
+            "Only the result's own step is there. You go through the program from its beginning, and at that point "
+            "nobody has asked for what the result takes. Start from the end.",
             lambda program, result: [
                 step for step in program if step[0] in {s[0] for s in by_first_inputs(program, result)}
             ],
-            "You follow the first thing that a step takes. It may take several, and all of them are needed.",
+            "You follow only the first thing that a step takes. It may take several, and all of them are needed.",
             changed(from_the_end, "step[0] in wanted", "kept or step[0] == result"),
-            "Those are all steps before the result, whether it needs them or not.",
+            "Those are all the steps before the result, whether it needs them or not.",
             changed(from_the_end, "{result}", "result", "wanted.update(step[2])", 'wanted += " ".join(["", *step[2]])'),
-            'A name is found as a *part* of another one: `"t" in "t1"` is true of two texts. Keep the wanted '
+            'You find a name as a *part* of another one: for two strings, `"t" in "t1"` is true. Keep the wanted '
             "names in a set.",
             those_that_take_it,
             "Those are the steps that take the result. Go the other way: what does the result take?",
@@ -394,7 +398,7 @@ EXERCISES = (
         properties=properties(
             inputs_as_steps,
             lambda did: did.error not in ("KeyError", "StopIteration", "IndexError"),
-            "You look for a step of every name. But `x` and `w` are inputs, and no step makes them: pass them over.",
+            "You look for a step for every name. But `x` and `w` are inputs, and no step makes them: skip them.",
             as_met,
             lambda did: did.result == did.expected or sorted(did.result) != sorted(did.expected),
             "These are the right steps, but not in the order of the program.",
@@ -404,7 +408,9 @@ EXERCISES = (
             "Keep a set of wanted names. A step whose name is in it is kept, and what it takes is wanted from then on.",
             "for step in reversed(program):\n    if step[0] in wanted:\n        kept.append(step)\n        ...",
         ),
-        understood="Read from its end, a program tells at each step whether anybody needs it: one round is enough.",
+        understood=(
+            "If you read a program from its end, you know at each step whether anybody needs it: one round is enough."
+        ),
     ),
     Exercise(
         key="18.3",
@@ -416,7 +422,8 @@ EXERCISES = (
             changed(in_one_round, "tuple(instead.get(t, t) for t in takes)", "takes"),
             "The second one is gone, but a later step still takes it. Put the earlier one's name there.",
             changed(in_one_round, "known = does, now", "known = does, takes"),
-            "When `c` is `a`, `tanh(c)` is `tanh(a)`: first put the new names in, then look whether it is known.",
+            "If `c` is `a`, then `tanh(c)` is `tanh(a)`: put the new names in first, and then see whether you know "
+            "the step.",
             the_later_one,
             "Of two steps that are the same the *earlier* one stays, and the later ones take its name.",
             changed(
@@ -426,9 +433,9 @@ EXERCISES = (
                 "instead[name] == name",
                 "True",
             ),
-            "The new names are there, but no step has gone. A step that is the same as an earlier one is left out.",
+            "The new names are there, but no step has gone. Leave out a step that is the same as an earlier one.",
             list,
-            "The program comes back as it was. The key of a step is what it does and takes, without its name.",
+            "The program comes back as it was. Compare what a step does and what it takes, without its name.",
             changed(
                 in_one_round,
                 "first.setdefault(known, name)",
@@ -439,9 +446,9 @@ EXERCISES = (
             "You leave out steps that nobody takes as well. That is the pass *needed*; here only what is done "
             "twice goes.",
             changed(in_one_round, "known = does, now", "known = does"),
-            "The same operation with other inputs is another step.",
+            "The same operation with different inputs is a different step.",
             changed(in_one_round, "known = does, now", "known = now"),
-            "The same inputs with another operation are another step.",
+            "A different operation on the same inputs is a different step.",
             changed(in_one_round, "known = does, now", "known = does, tuple(sorted(now))"),
             "sub(x, w) and sub(w, x) differ: the order of what a step takes counts.",
         ),
@@ -460,11 +467,12 @@ EXERCISES = (
             "its name.",
         ),
         hints=(
-            "You go through the program from its beginning. What must you remember of each step, to know it again?",
+            "You go through the program from its beginning. What must you remember of each step to recognize it when "
+            "it comes again?",
             "Keep two dictionaries: one from what a step does to its name, and one from names to what to take instead.",
             "takes = tuple(instead.get(t, t) for t in takes)\nif (does, takes) in first:\n    ...",
         ),
-        understood="Two steps are the same if they do the same with the same inputs, under their new names.",
+        understood="Two steps are the same if they do the same with the same inputs, once these have their new names.",
     ),
     Exercise(
         key="18.4",
@@ -477,19 +485,19 @@ EXERCISES = (
             "That is the mean of the pieces' means. The last piece is shorter, and its numbers count too much: add "
             "up sums, and divide once.",
             whole_pieces_alone,
-            "The last piece, which is shorter, is left out.",
+            "You leave out the last piece, which is shorter.",
             lambda steps, x, size: through(steps, x).mean(),
             "Every step got the whole row at once.",
             lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)),
             "That is the sum. Divide it by how many numbers there are.",
             from_the_start,
-            "Every step begins anew with the piece. Give each the result of the step before it.",
+            "Every step gets the piece itself. Give each step the result of the one before it.",
             lambda steps, x, size: through(steps, x[:size]).mean(),
             "That is the first piece alone.",
             lambda steps, x, size: through(steps, x[:size]).sum() / len(x),
             "That is the first piece alone. Is the `return` inside the loop?",
             lambda steps, x, size: [through(steps, piece).sum() for piece in x.split(size)][-1] / len(x),
-            "That is the last piece alone. Each piece's sum has to be *added* to what is there.",
+            "That is the last piece alone. *Add* each piece's sum to what is there.",
             lambda steps, x, size: sum(through(steps, piece).mean() for piece in x.split(size)) / len(x),
             "You add up the pieces' means, and divide by how many numbers there are. Add up their sums.",
             lambda steps, x, size: (
@@ -509,25 +517,25 @@ EXERCISES = (
             lambda did: (
                 did.result["numbers that went through the steps"] <= did.expected["numbers that went through the steps"]
             ),
-            "More numbers go through the steps than there are: the pieces overlap. Go on by a whole piece, "
+            "More numbers go through the steps than there are: your pieces overlap. Move on by a whole piece, "
             "`range(0, len(x), size)`.",
             into_x,
             lambda did: (
                 did.result["numbers that went through the steps"] >= did.expected["numbers that went through the steps"]
             ),
-            "Fewer numbers go through the steps than there are. Does a piece take the name `x`, so that the row "
-            "is gone for the next one? Give the piece a name of its own.",
+            "Fewer numbers go through the steps than there are. Do you call a piece `x`, so that the row is lost "
+            "when the next one comes? Give the piece a name of its own.",
             lambda steps, x, size: engine.cat([through(steps, piece) for piece in x.split(size)]).mean(),
             lambda did: not (did.result["a whole row was made"] and is_the_mean(did)),
-            "The mean is right. But a whole row of results is made, and memory is what you wanted to save: take "
-            "each piece through *all* steps, and keep only its sum.",
+            "The mean is right. But you make a whole row of results, and the point is to save memory: take each "
+            "piece through *all* the steps, and keep only its sum.",
         ),
         hints=(
             "Which loop should be outside, the one over the pieces or the one over the steps?",
-            "The loop over the pieces is outside. Take each piece through all steps, and add its sum to a total.",
+            "The loop over the pieces. Take each piece through all the steps, and add its sum to a total.",
             "for i in range(0, len(x), size):\n    piece = x[i : i + size]\n    for step in steps:\n        ...\n    "
             "total += piece.sum()",
         ),
-        understood="With the loop over the pieces outside, no step makes a whole row: that is fusion.",
+        understood="With the loop over the pieces on the outside, no step makes a whole row: that is fusion.",
     ),
 )

@@ -416,18 +416,18 @@ STEPS = (
         trial=one_to_all_trial,
         wrong=mistakes(
             changed(one_to_all, "link.send(x, other)", "pass", "link.recv(x, 0)", ""),
-            "Rank 0 has the sum, and the others have not: it has to send it back.",
+            "Rank 0 has the sum, and the others do not: it has to send it back.",
             changed(one_to_all, "x += came", "x.copy_(came)"),
             f"{NOT_ADDED} `recv` writes over its tensor, so receive into another one.",
             everybody_sends_first,
-            "All ranks send first, so nobody is there to receive, and all wait. Let rank 0 alone receive.",
+            "All ranks send first, so nobody receives, and all of them wait. Let rank 0 receive first.",
             changed(one_to_all, "link.send(x, other)", "pass", "x += came", "x += came; link.send(x, other)"),
-            "Rank 0 sends before all have come: the first ones get a sum in which the others are missing.",
+            "Rank 0 sends too soon: the first ranks get a sum in which the others are missing.",
         ),
         hints=(
-            "There are two kinds of ranks: 0, and the others. What does each of them do first, what second?",
-            "Rank 0: a loop over the others that receives into `came` and adds, then a loop that "
-            "sends. The others: `send`, then `recv`.",
+            "There are two kinds of ranks: 0, and the others. What does each kind do first, and what second?",
+            "Rank 0: a loop over the others that receives into `came` and adds, and then a loop that sends. The "
+            "others: `send`, then `recv`.",
             "if link.rank == 0:\n    for other in range(1, link.size):\n        link.recv(came, "
             "other)\n        x += came\n    ...\nelse:\n    link.send(x, 0)\n    link.recv(x, 0)",
         ),
@@ -441,15 +441,17 @@ STEPS = (
             one_to_all,
             "The sum is right, but rank 0 still does everything by itself. Let pairs add up at the same time.",
             changed(tree, "reversed(gaps)", "()"),
-            "Rank 0 has the sum; now the same way down: the gaps in the reverse order, and who sent receives.",
+            "Rank 0 has the sum. Now go back the same way: the gaps in reverse order, and each rank that sent "
+            "receives.",
             changed(tree, "reversed(gaps)", "gaps"),
-            "On the way down the largest gap comes first: rank 0 reaches the middle, and then both go on.",
+            "On the way back the largest gap comes first: rank 0 sends to the middle, and then both go on.",
             changed(tree, "x += came", "pass"),
             NOT_ADDED,
         ),
         hints=(
-            "Draw eight ranks and the way up. With a gap of 1, who sends to whom? With a gap of 2, who is still there?",
-            "On the way down everything is turned round: the order of the gaps, and who sends.",
+            "Draw eight ranks, and how they add up. With a gap of 1, who sends to whom? With a gap of 2, who still "
+            "takes part?",
+            "On the way back everything is reversed: the order of the gaps, and who sends.",
             "for gap in reversed(gaps):\n    if link.rank % (2 * gap) == 0:\n        link.send(x, "
             "...)\n    elif link.rank % (2 * gap) == gap:\n        link.recv(x, ...)",
         ),
@@ -469,13 +471,13 @@ STEPS = (
                 "(link.rank - step) % link.size\n        link.swap(parts[give], right, parts",
                 "(link.rank - step - 1) % link.size\n        link.swap(parts[give], right, parts",
             ),
-            "In the second round a rank first gives the part that it has finished: number `rank + 1`.",
+            "In the second round a rank first gives away the part that is finished: number `rank + 1`.",
             changed(ring, "right, parts[take], left)", "right, came, left); parts[take] += came"),
-            "In the second round nothing is added any more: a finished part takes the place of the unfinished one.",
+            "In the second round nothing is added: a finished part takes the place of an unfinished one.",
             changed(ring, "link.size - 1\n", "link.size - 2\n"),
             "A part has to visit all ranks: that takes `size - 1` steps, in each round.",
             changed(ring, "link.size - 1\n", "link.size\n"),
-            "One step too many: a part that has gone all the way round is added once more.",
+            "One step too many: a part that has gone all the way round is added a second time.",
             whole_ring,
             "The sum is right, but the whole tensor goes round in each step. Send one of the parts.",
             changed(
@@ -483,12 +485,12 @@ STEPS = (
                 "link.swap(parts[give], right, came, left)",
                 "link.send(parts[give], right); link.recv(came, left)",
             ),
-            "All ranks send first, and nobody is there to receive. `link.swap` does both at the same time.",
+            "All ranks send first, and nobody receives. `link.swap` does both at the same time.",
         ),
         hints=(
             "In the first round, which part does rank 2 give in step 0, and which does it get? And in step 1?",
-            "In the second round a rank begins with the part that it has finished, `rank + 1`, and "
-            "receives straight into its place.",
+            "In the second round a rank begins with the part that is finished, `rank + 1`, and receives each part "
+            "straight into its place.",
             "for step in range(link.size - 1):\n    give, take = (link.rank + 1 - step) % link.size, "
             "(link.rank - step) % link.size\n    link.swap(parts[give], right, ..., left)",
         ),
@@ -502,22 +504,25 @@ EXERCISES = (
         answer=by_pencil(N, BYTES),
         wrong=mistakes(
             (7, 56000, 3, 24000, 7, 7000),
-            "These are the ways *to* the sum. It has to come back to all ranks, too.",
+            "This only counts the way *to* the sum. The sum has to go back to all ranks, too.",
             (14, 56000, 6, 24000, 14, 112000),
             "In the ring a message is not the whole tensor: it is one of 8 parts.",
         ),
         entries={
             1: (
-                (7, "Rank 0 has received from all then. It has to send, too."),
-                "Rank 0 receives from 7, and sends to 7.",
+                (7, "By then rank 0 has received from all the others. It has to send, too."),
+                "Rank 0 receives from 7 others, and sends to 7.",
             ),
             2: (
-                (8000, "That is one message. Rank 0 sends the sum to each of the others."),
+                (8000, "That is one message. Rank 0 sends the sum to each of the 7 others."),
                 (112000, "This counts what rank 0 receives as well."),
                 "Rank 0 sends the sum, 8000 bytes, to each of the 7 others.",
             ),
-            3: ((3, "Three steps up. And down?"), "Pairs, fours, eights: three steps up and three down."),
-            4: ((48000, "This counts what rank 0 receives as well."), "On the way down rank 0 sends three times."),
+            3: (
+                (3, "Three steps to the sum. And back?"),
+                "Pairs, fours, eights: three steps to the sum, and three back.",
+            ),
+            4: ((48000, "This counts what rank 0 receives as well."), "On the way back rank 0 sends three times."),
             5: (
                 (7, "Seven steps, and each rank has one part of the sum. A second round hands them on."),
                 "Two rounds, and each takes one step fewer than there are ranks.",
@@ -525,12 +530,14 @@ EXERCISES = (
             6: ((7000, "That is one round. There are two."), "14 messages, each of one of the 8 parts."),
         },
         hints=(
-            "Look at rank 0 alone, and count: how often does it receive, how often does it send?",
+            "Look at rank 0 alone, and count: how often does it receive, and how often does it send?",
             "One to all: 7 and 7. Tree: the 8 become 4, then 2, then 1. Ring: two rounds, of 7 steps each.",
             "Tree: 2 * 3 steps, and 3 messages of 8000 bytes that rank 0 sends. Ring: 14 messages of 8000 / 8 bytes.",
         ),
-        understood="A tree takes few steps, a ring sends few bytes: which is faster depends on the network "
-        "and on the size.",
+        understood=(
+            "A tree takes few steps, and in a ring no rank sends many bytes: which is faster depends on the network "
+            "and on the size."
+        ),
     ),
     Exercise(
         key="20.2",
@@ -540,39 +547,42 @@ EXERCISES = (
         hidden=share_more,
         wrong=mistakes(
             lambda examples, rank, size: examples[rank::size],
-            "The shares differ in length. A rank with one batch less would let the others wait for ever.",
+            "The shares differ in length. A rank with one batch fewer would keep the others waiting for ever.",
             blocks,
             "The lengths are right. But rank r takes every `size`-th example, beginning with number r.",
             padded_with_the_last,
-            "What is missing is filled with the *first* examples, not with the last one again.",
+            "Fill up with the *first* examples, not with the last one again.",
             lambda examples, rank, size: examples[: len(examples) // size * size][rank::size],
-            "You left examples out (that is `drop_last=True`). Here some come twice instead.",
+            "You leave examples out (that is `drop_last=True`). Here, let some come twice instead.",
             longer_in_place,
-            "The shares are right. But `+=` (or `append`, `extend`) makes the list itself longer, which is not "
-            "yours alone. Make a new one: `examples + ...`.",
+            "The shares are right. But `+=` (or `append`, `extend`) changes the list itself, and others use it, too. "
+            "Make a new one: `examples + ...`.",
             one_too_many,
-            "Where the number of ranks divides the number of examples, nothing is missing.",
+            "If the number of ranks divides the number of examples, nothing is missing.",
             lambda examples, rank, size: share(examples, (rank + 1) % size, size),
             "The share begins one too late. Rank r begins with number r.",
             lambda examples, rank, size: (examples + [None] * (-len(examples) % size))[rank::size],
-            "`None` is no example. What is missing is filled with the first examples of the list.",
+            "`None` is not an example. Fill up with the first examples of the list.",
             padded_from_the_end,
-            "What is missing is filled from the end of the list. Repeat the *first* ones: `examples[:missing]`.",
+            "You fill up from the end of the list. Repeat the *first* examples: `examples[:missing]`.",
             padded_each_by_itself,
-            "A rank that is short repeats its own first example. Make the *list* longer by its first examples, and "
-            "share that out.",
+            "With you, a rank that is short repeats its own first example. Instead, make the *list* longer by its "
+            "first examples, and share that out.",
         ),
         properties=properties(
             appended_to,
             lambda did: "the list itself has changed" not in did.result,
-            "The list itself is another one afterwards, and not yours alone. Make a new one: `examples + ...`.",
+            "Afterwards the list itself has changed, and others use it, too. Make a new one: `examples + ...`.",
         ),
         hints=(
-            "How many examples must each rank have, so that all are used and all ranks have as many?",
+            "How many examples must each rank have so that all examples are used, and all ranks have equally many?",
             "Make the list longer, by its first examples, until the number of ranks divides its length.",
             "missing = -len(examples) % size\npadded = examples + ...\nreturn padded[rank::size]",
         ),
-        understood="All ranks have as many examples, and so as many steps; for that, a few examples come twice.",
+        understood=(
+            "All ranks have equally many examples, and so equally many steps. The price is that a few examples come "
+            "twice."
+        ),
     ),
     Exercise(
         key="20.3",
@@ -582,57 +592,59 @@ EXERCISES = (
         hidden=train_more,
         wrong=mistakes(
             from_other_weights,
-            "The gradients are averaged. But the ranks began with other weights, and so they stay apart.",
+            "The gradients are averaged. But the ranks start with different weights, so they stay apart.",
             changed(train, "p.grad /= dist.get_world_size()", ""),
-            "The gradients are the *sum* over the ranks: each step is as many times too long as there are ranks.",
+            "Your gradients are the *sum* over the ranks. With two ranks each step is twice as long as it should be.",
             changed(train, "dist.broadcast(p.data, 0)", "pass", "p.grad /= dist.get_world_size()", ""),
-            "Two things are wrong still: the first weights differ, and the gradients are a sum, no mean.",
+            "Two things are still wrong: the ranks start with different weights, and the gradients are a sum, not a "
+            "mean.",
             changed(train, "optimizer.step()", "", "backward()", "backward(); optimizer.step()"),
-            "Each rank steps with its own gradient. Put the mean into `p.grad`, and before `step()`: it comes too "
-            "late, or goes into a tensor that nobody uses.",
+            "Each rank steps with its own gradient. Your mean comes too late, or goes into a tensor that nobody "
+            "uses: put it into `p.grad`, before `step()`.",
             divided_by("dist.get_world_size() ** 2"),
-            "You divide twice by the number of ranks: the loss (or the gradient) before `all_reduce`, and the sum "
-            "after it. Once is enough.",
+            "You divide by the number of ranks twice: once before `all_reduce`, and once after it. Once is enough.",
             changed(train, "dist.broadcast(p.data, 0)", "dist.all_reduce(p.data)"),
-            "The first weights of all ranks are added up. All should begin with those of rank 0: "
-            "`dist.broadcast(p, 0)`.",
+            "You add up the first weights of all ranks. All should start with those of rank 0: `dist.broadcast(p, 0)`.",
             divided_by("2"),
-            "You divide by 2, and there are not always two ranks: ask `dist.get_world_size()`.",
+            "You divide by 2, but there are not always two ranks: ask `dist.get_world_size()`.",
             rank_0_alone_steps,
-            "Only rank 0 takes a step. The others have the same gradient, and take the same step.",
+            "Only rank 0 takes a step. The others have the same gradient, and should take the same step.",
             divided_by("(dist.get_rank() + 1)"),
             "You divide by `dist.get_rank()`, this rank's number. How *many* there are is `dist.get_world_size()`.",
             changed(train, "dist.all_reduce(p.grad)", "if p.ndim == 1: break\n            dist.all_reduce(p.grad)"),
-            "Only the first parameter's gradient is averaged: the biases go ways of their own.",
+            "Only the first parameter's gradient is averaged, so the ranks' biases drift apart.",
             changed(train, "dist.all_reduce(p.grad)", ""),
             "Each rank divides its own gradient. Nothing has been added up.",
             averaged_at_the_end,
-            "At the end the weights are averaged, but on the way each rank took gradients at a place of its own.",
+            "You average the weights at the end. But on the way there, each rank took its gradients at a different "
+            "place.",
             changed(train, "optimizer.zero_grad()", ""),
             "The gradients of the step before are still there: `zero_grad()` is missing.",
             divided_by("4"),
             "There are not always four ranks: ask `dist.get_world_size()`.",
             changed(train, "dist.broadcast(p.data, 0)", "dist.all_reduce(p.data); p.data /= dist.get_world_size()"),
-            "All ranks begin with the same weights, but those are the mean of all. Asked for are rank 0's.",
+            "All ranks start with the same weights, but those are the mean of all ranks'. They should be rank 0's.",
             changed(train, "dist.broadcast(p.data, 0)", "if dist.get_rank() == 0: dist.broadcast(p.data, 0)"),
-            "`broadcast` is a collective: *all* ranks call it, and `0` says whose numbers all get. Without `if`.",
+            "`broadcast` is a collective: *all* ranks call it, without an `if`, and `0` says whose numbers they all "
+            "get.",
             weights_sent_at_the_end,
-            "At the end all have the same weights. But on the way each rank took gradients at a place of its own: "
-            "send the weights before the loop.",
+            "At the end all have the same weights. But on the way there, each rank took its gradients at a different "
+            "place: send the weights before the loop.",
             changed(
                 train, "dist.all_reduce(p.grad)", "dist.broadcast(p.grad, 0)", "p.grad /= dist.get_world_size()", ""
             ),
             "All ranks take rank 0's gradient, and what the others have computed is lost. Add up: `all_reduce`.",
             changed(train, "dist.broadcast(p.data, 0)", "dist.broadcast(p.data, dist.get_rank())"),
-            "`broadcast(tensor, 0)`: all ranks name the same one, whose weights all are to have.",
+            "`broadcast(tensor, 0)`: all ranks name the same one, the one whose weights they all should have.",
         ),
         hints=(
-            "With which weights does each rank begin? And what is in `p.grad` after `all_reduce`: a mean?",
+            "Which weights does each rank start with? And what is in `p.grad` after `all_reduce`? Is it a mean?",
             "Before the loop, `dist.broadcast(p.data, 0)` for each parameter. After `all_reduce`, divide.",
             "for p in model.parameters():\n    dist.broadcast(p.data, 0)\n...\ndist.all_reduce(p.grad)\np.grad /= ...",
         ),
-        understood="The same start and the same mean gradient: then all ranks stay the same, without sending "
-        "weights again.",
+        understood=(
+            "With the same start and the same mean gradients, all ranks stay alike without ever sending weights again."
+        ),
     ),
     Exercise(
         key="20.4",
@@ -644,19 +656,20 @@ EXERCISES = (
             changed(weighted, "gradient = gradient * n", "", "/ total", "/ dist.get_world_size()"),
             "The mean of the ranks' means: an example on a rank with few of them counts for more. Weight by `n`.",
             changed(weighted, "/ total", ""),
-            "It is weighted by `n`, which makes it a sum over examples. Divide by how many there are in all.",
+            "Weighted by `n`, it is a sum over examples. Divide by how many there are in all.",
             lambda gradient, n, dist: gradient / gradient_of_all(engine.ones(1) * n, 1, dist) / dist.get_world_size(),
-            "You give back this rank's own gradient, divided. Give back the *sum* that `all_reduce` has made, "
-            "divided by the number of all examples.",
+            "You return this rank's own gradient, divided. Return the *sum* that `all_reduce` has made, divided by "
+            "the number of all examples.",
             changed(weighted, "/ total", "/ dist.get_world_size()"),
             "You divide by the number of ranks. Divide by the number of examples of all ranks.",
             changed(weighted, "/ total", "/ (n or 1)"),
-            "You divide by this rank's own `n`. How many are there on all ranks? One more `all_reduce` tells.",
+            "You divide by this rank's own `n`. How many examples are there on all ranks? One more `all_reduce` "
+            "tells you.",
             changed(weighted, "/ total", "/ n"),
-            "You divide by this rank's own `n`, which may be 0. How many are there on all ranks? One more "
-            "`all_reduce` tells.",
+            "You divide by this rank's own `n`, which may be 0. How many examples are there on all ranks? One more "
+            "`all_reduce` tells you.",
             changed(weighted, "gradient = gradient * n", ""),
-            "You divide by the number of examples, but what you add up are means. Times `n`, each is a sum.",
+            "You divide by the number of examples, but you add up means. Multiplied by `n`, each of them is a sum.",
             changed(
                 weighted,
                 "dist.all_reduce(g",
@@ -664,24 +677,26 @@ EXERCISES = (
                 "dist.all_reduce(t",
                 "total = dist.all_reduce(t",
             ),
-            "`dist.all_reduce` adds up in place and gives nothing back: call it on a line of its own, and go on "
-            "with the tensor.",
+            "`dist.all_reduce` adds up in place and returns nothing: call it on a line of its own, and go on with "
+            "the tensor.",
             changed(weighted, "engine.tensor(float(n))", "n"),
-            "`n` is a plain number, and `all_reduce` adds up tensors: make one of it, `engine.tensor(float(n))`.",
+            "`n` is a plain number, and `all_reduce` adds up tensors: turn it into one, `engine.tensor(float(n))`.",
             lambda gradient, n, dist: weighted(gradient, n, dist) if n else gradient,
-            "A rank without examples does not come to the `all_reduce`, and all others wait for it. It "
-            "comes with zeros.",
+            "A rank without examples never calls `all_reduce`, and all the others wait for it. Let it take part with "
+            "zeros.",
             changed(weighted, "gradient = gradient * n", "", "float(n)", "float(n > 0)"),
             "You divide by the number of ranks that have examples. A mean over 4 still counts as much as one over 1.",
         ),
         hints=(
             "With 4 and 1 examples, how much should each rank's mean count?",
-            "`gradient * n` is a sum over examples. Add up those, and add up the `n` of all ranks.",
+            "`gradient * n` is a sum over examples. Add up these sums over the ranks, and add up the `n` of all ranks.",
             "total = engine.tensor(float(n))\ndist.all_reduce(total)\ngradient = gradient * "
             "n\n...\nreturn gradient / total",
         ),
-        understood="Weighted by how many examples there are, parts of any size add up to the whole; and "
-        "everybody comes, even with nothing.",
+        understood=(
+            "Weighted by their numbers of examples, parts of any size add up to the whole. And every rank takes "
+            "part, even with no examples."
+        ),
     ),
     Exercise(
         key="20.5",
@@ -691,8 +706,8 @@ EXERCISES = (
         hidden=scatter_more,
         wrong=mistakes(
             as_in_the_lesson,
-            "To the part that you return nothing has been added. With the lesson's first round the part that is "
-            "finished here is `rank + 1`: begin one part earlier, and take `size - 1` steps.",
+            "Nothing has been added to the part that you return. The lesson's first round finishes part `rank + 1` "
+            "here: begin one part earlier, and take `size - 1` steps.",
             changed(
                 scatter,
                 "link.rank - 1 - step",
@@ -702,16 +717,16 @@ EXERCISES = (
             ),
             "The part is finished, but it is the next one: rank r should return part r. Begin one part earlier.",
             everything,
-            "The sum is right, but you send all parts in each step. One part a step is enough.",
+            "The sum is right, but you send all the parts in each step. One part a step is enough.",
             changed(scatter, "+= came", "= came.clone()"),
             NOT_ADDED,
             changed(scatter, "range(link.size - 1)", "range(link.size)"),
-            "The sums are right. But a rank sends as many parts as there are ranks: a step too many, or all parts "
-            "to one rank. It takes `size - 1` steps, with one part in each.",
+            "The sums are right. But a rank sends as many parts as there are ranks, which is one too many. It takes "
+            "`size - 1` steps, with one part in each.",
             lambda parts, link: sum(parts),
             "You add up your own parts, and nothing is sent. Add up part `rank` of *all* ranks.",
             lambda parts, link: straight(parts, link) / link.size,
-            "That is the mean over the ranks. Their *sum* is asked for.",
+            "That is the mean over the ranks. Return their *sum*.",
             changed(scatter, "parts[link.rank]", "parts[link.rank - 1]"),
             "You return the part of the rank before: rank r should return part r.",
             changed(scatter, "parts[link.rank]", "parts[0]"),
@@ -723,12 +738,14 @@ EXERCISES = (
                 "return parts[link.rank]",
                 "return parts[link.rank] - own",
             ),
-            "You return what came in the last step, without what this rank itself adds: return `parts[link.rank]`.",
+            "You return what came in the last step, and leave out what this rank itself adds: return "
+            "`parts[link.rank]`.",
             changed(scatter, "right, came, left", "left, came, right"),
-            "You give to the left, and count the parts as if they went to the right: then a part is added to "
-            "another one. Change one of the two.",
+            "You give to the left, but count the parts as if they went to the right: then different parts are added "
+            "to each other. Change one of the two.",
             without_a_circle,
-            "After the last rank comes rank 0: `(link.rank + 1) % link.size` closes the circle. So for the parts.",
+            "After the last rank comes rank 0: `(link.rank + 1) % link.size` closes the circle. The same goes for "
+            "the numbers of the parts.",
         ),
         properties=properties(
             both_rounds,
@@ -740,12 +757,14 @@ EXERCISES = (
             "enough, with one part a step.",
         ),
         hints=(
-            "It is the first round of the ring. With which part was each rank left there?",
-            "To be left with part `rank`, begin by giving `rank - 1` instead of `rank`.",
+            "It is the first round of the ring. Which part did each rank finish there?",
+            "To finish part `rank`, begin by giving `rank - 1` instead of `rank`.",
             "for step in range(link.size - 1):\n    give, take = (link.rank - 1 - step) % link.size, "
             "...\n    link.swap(parts[give], right, came, left)\n    parts[take] += came",
         ),
-        understood="This half of an all-reduce is called reduce-scatter. Who keeps only a part of the weights "
-        "needs no more than its part of the sum.",
+        understood=(
+            "This half of an all-reduce is called reduce-scatter. A rank that keeps only a part of the weights needs "
+            "only its part of the sum."
+        ),
     ),
 )

@@ -13,7 +13,7 @@ from test_installing import PACKED, WHEEL, in_git
 
 from course.authoring import slips
 from course.base.notebooks import ROOT
-from course.process import sandbox, worker
+from course.process import forked, sandbox, worker
 from engine.distributed import rank, run
 
 # ---- names of files
@@ -149,7 +149,7 @@ def test_what_linux_alone_can_do_is_asked_of_no_other(monkeypatch, system):
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: pytest.fail("it calls the C library"))
     rank.die_with_parent()
-    worker.adopt()
+    forked.adopt()
     sandbox.unseen()
     assert not sandbox.locks_files()
 

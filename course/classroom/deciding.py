@@ -237,9 +237,9 @@ def _serve() -> None:
             importlib.import_module(name)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # whoever asks reads only how it starts: else the pipe would fill
     if forked.FORKS:
-        _nursery = forked.Nursery(judged.serve)  # before anything is known of a submission
+        _nursery = forked.Nursery.here(judged.serve)  # before anything is known of a submission
     else:
-        worker.adopt()
+        forked.adopt()
     reply = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the course's own steps print is not a part of the verdict
     while data := _question():

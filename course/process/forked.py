@@ -3,6 +3,9 @@
 What is forked has the first one's memory and nothing else: none of its files and pipes, and a session of its own. The
 first one has seen no submission and no oracle, runs none, and listens to a socket that has no name: nobody else can
 open it, as they could that of `multiprocessing`'s server. On Linux alone; elsewhere Python starts each.
+
+The first one is forked itself (`Nursery.here`), or started where the process that asks has threads and a notebook's
+values (`Nursery.started`).
 """
 # mypy: disable-error-code="attr-defined"
 # Read as for Windows, where nothing here is called, `os.fork` and its like are not there.
@@ -12,11 +15,11 @@ import gc
 import os
 import signal
 import socket
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
-from typing import IO
-
-from course.process import worker
+from typing import IO, Any, Self
 
 FORKS = sys.platform == "linux"
 _FORK, _WAIT, _NUMBER = b"fork", b"wait", 8  # what is asked for, and the bytes of an answer
@@ -42,17 +45,37 @@ class Forked:
 
 
 class Nursery:
-    """The process that forks others, one at a time, to run `serve`."""
+    """The process that forks others, one at a time."""
 
-    def __init__(self, serve: Callable[[], None]) -> None:
-        self._line, theirs = socket.socketpair()
+    def __init__(self, line: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:
+        self._line, self._process = line, process
+
+    @classmethod
+    def here(cls, serve: Callable[[], None]) -> Self:
+        """Fork this process into one that forks others, which run `serve`."""
+        line, theirs = socket.socketpair()
         if os.fork() == 0:
             try:
-                self._line.close()
-                _answer(theirs, serve)
+                line.close()
+                answer(theirs, serve)
             finally:
                 os._exit(0)
         theirs.close()
+        return cls(line)
+
+    @classmethod
+    def started(cls, command: list[str], **options: Any) -> Self:
+        """Start a program that calls `answer` with the socket whose number is its last argument."""
+        line, theirs = socket.socketpair()
+        with theirs:
+            number = theirs.fileno()
+            return cls(line, subprocess.Popen([*command, str(number)], pass_fds=[number], **options))
+
+    def stop(self) -> None:
+        self._line.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     def start(self) -> Forked:
         """Start a process with a pipe to it and one from it. Raises EOFError where the one that forks has gone."""
@@ -83,6 +106,14 @@ class Nursery:
         return int.from_bytes(number, "big", signed=True)
 
 
+def adopt() -> None:
+    """Linux: whoever is left behind by what this process starts becomes a child of it, to be found."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+
+
 def kill_the_left_behind() -> None:
     """Kill what an answer started and left behind: on Linux, this process has inherited it."""
     with contextlib.suppress(ImportError):
@@ -101,8 +132,9 @@ def kill_the_left_behind() -> None:
 # In the process that forks
 
 
-def _answer(line: socket.socket, serve: Callable[[], None]) -> None:
-    worker.adopt()
+def answer(line: socket.socket, serve: Callable[[], None]) -> None:
+    """Fork a process that runs `serve` whenever one is asked for, until whoever asks has gone."""
+    adopt()
     gc.collect()
     gc.freeze()  # these pages stay shared
     child = 0
@@ -132,6 +164,9 @@ def _begin(line: socket.socket, pipes: list[int], serve: Callable[[], None]) -> 
             os.dup2(place, number)
         line.detach()  # else it would close, at its end, whatever has its number then
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        tempfile.tempdir = None  # what Python and NumPy do at their start
+        if numbers := sys.modules.get("numpy.random"):
+            numbers.seed()
         serve()
     finally:
         os._exit(1)

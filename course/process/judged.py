@@ -13,7 +13,6 @@ import json
 import os
 import pickle
 import sys
-import tempfile
 import types
 from collections.abc import Iterable
 from importlib.abc import Loader, MetaPathFinder
@@ -171,7 +170,7 @@ def own(folder: str) -> dict[str, str]:
 
 
 def serve() -> None:
-    """Answer one request, and end. In a process that was forked, what Python does at its start is done again."""
+    """Answer one request, and end."""
     reply, own_id = os.fdopen(os.dup(1), "wb"), os.getpid()
     os.dup2(2, 1)
     worker.send(reply, worker.READY)
@@ -182,9 +181,6 @@ def serve() -> None:
     request = Request(*pickle.loads(data))
     trial = pickle.loads(request.trial)
     os.environ.update(own(request.folder))
-    tempfile.tempdir = None
-    if numbers := sys.modules.get("numpy.random"):
-        numbers.seed()
     sandbox.unseen(False)
     worker.limit(request.seconds)
     try:

@@ -11,6 +11,7 @@ import math
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ from typing import IO, Any, Protocol, cast
 
 from course.base.notebooks import COMMAND, ROOT, kernel_environment
 from course.judging.exercises import NOT_YET, Exercise
-from course.process import attempts, in_place
+from course.process import attempts, forked, in_place
 from course.process.attempts import Answer, NotChecked
 from engine.arrays import threads
 
@@ -51,50 +52,67 @@ class Running(Protocol):
     def wait(self) -> int: ...
 
 
-class _Spare:
-    """One process, started ahead of time: the imports are done when it is needed."""
+class _Ahead:
+    """A process started ahead of time, so that the imports are done when it is needed: one, or one that forks."""
 
-    process: subprocess.Popen[bytes] | None = None
+    def __init__(self) -> None:
+        self.ready: subprocess.Popen[bytes] | forked.Nursery | None = None
 
-    def take(self) -> subprocess.Popen[bytes]:
+    def take(self) -> Running:
         """Take a process that is ready. Raises NotChecked where none can be had."""
-        for _ in range(2):  # the one in store may have been started while the course was being updated
-            process, self.process = self.process or self._start(), None
+        for _ in range(2):  # what was in store may have been started while the course was being updated
+            self.prepare()
+            process: Running | None = None
             try:
-                if received(process.stdout) == READY:
+                if isinstance(self.ready, forked.Nursery):
+                    process = self.ready.start()
+                else:
+                    process, self.ready = self.ready, None
+                if process and received(process.stdout) == READY:
                     return process
+            except EOFError:
+                pass
             except KeyboardInterrupt:  # the learner stops the check before it has begun
-                _stop(process)
+                if process:
+                    _stop(process)
+                self.drop()  # what it still had to say belongs to no other check
                 raise
-            _stop(process)
+            if process:
+                _stop(process)
+            self.drop()
         raise NotChecked(f"The check could not be started: {COMMAND} doctor may tell why.")
 
     def prepare(self) -> None:
-        if self.process is None and not threads.IN_BROWSER:
-            self.process = self._start()
+        if self.ready is None and not threads.IN_BROWSER:
+            command = [sys.executable, "-m", "course.process.worker"]
+            options: dict[str, Any] = {
+                "cwd": ROOT,
+                "env": kernel_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                "stderr": subprocess.DEVNULL,
+                "start_new_session": True,  # the Stop button interrupts the kernel's processes: not this one
+                "creationflags": NO_WINDOW,
+            }
+            if forked.FORKS:
+                self.ready = forked.Nursery.started(command, **options)
+            else:
+                self.ready = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
 
     def drop(self) -> None:
-        if self.process is not None:
-            _stop(self.process)
-            self.process = None
-
-    @staticmethod
-    def _start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "course.process.worker"],
-            cwd=ROOT,
-            env=kernel_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # the Stop button interrupts the kernel's processes: not this one
-            creationflags=NO_WINDOW,
-        )
+        if isinstance(self.ready, forked.Nursery):
+            self.ready.stop()
+        elif self.ready is not None:
+            _stop(self.ready)
+        self.ready = None
 
 
-_spare = _Spare()
-atexit.register(_spare.drop)
-prepare = _spare.prepare
+_ahead = _Ahead()
+_one_at_a_time = threading.Lock()
+atexit.register(_ahead.drop)
+
+
+def prepare() -> None:
+    """Start what the next attempt will need."""
+    _ahead.prepare()
 
 
 def ask(
@@ -112,11 +130,12 @@ def ask(
     if threads.IN_BROWSER:
         return in_place.ask(exercise.key, hidden, source, packed, seconds)
     request = (exercise.key, hidden, seconds, [str(path) for path in sys.path], str(Path.cwd()), source, packed)
-    process = _spare.take()
-    try:
-        reply, ended = exchange(process, pickle.dumps(request), seconds)
-    finally:
-        prepare()
+    with _one_at_a_time:
+        process = _ahead.take()
+        try:
+            reply, ended = exchange(process, pickle.dumps(request), seconds)
+        finally:
+            prepare()
     if not reply:
         return Answer(state=NOT_YET, message=ended)
     return attempts.known(cast(Answer, json.loads(reply)))
@@ -285,7 +304,7 @@ def _serve() -> None:
 
     reply, own = os.fdopen(os.dup(1), "wb"), os.getpid()
     os.dup2(2, 1)  # whatever is printed past Python's own sys.stdout is not a part of the answer
-    adopt()
+    forked.adopt()
     send(reply, READY)
     data = received(sys.stdin.buffer)
     if not data:  # the notebook has gone without a question
@@ -304,13 +323,10 @@ def _serve() -> None:
     os._exit(0)
 
 
-def adopt() -> None:
-    """Linux: whoever is left behind by what the attempt starts becomes a child of this process, to be found."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
-
-
 if __name__ == "__main__":
-    _serve()
+    if len(sys.argv) > 1:
+        import course.judging.judge  # noqa: F401  ahead of time
+
+        forked.answer(socket.socket(fileno=int(sys.argv[1])), _serve)
+    else:
+        _serve()

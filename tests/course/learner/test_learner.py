@@ -26,7 +26,7 @@ from course.base.notebooks import ROOT, kernel_environment
 from course.judging import exercises, judge
 from course.learner import calls as learner
 from course.learner import copies, record
-from course.process import attempts, worker
+from course.process import attempts, forked, worker
 
 ADD = exercises.Exercise(
     key="05.3",
@@ -416,34 +416,66 @@ def test_a_check_with_a_mistake_of_its_own_says_nothing_about_the_attempt():
         worker.ask(exercises.find("05.1"), None, hidden=True)  # it has no hidden steps
 
 
-def test_a_check_that_cannot_be_started_says_nothing_about_the_attempt(monkeypatch):
-    monkeypatch.setattr(worker._spare, "process", None)
+@pytest.fixture(params=[True, False] if forked.FORKS else [False], ids=lambda forks: "forked" if forks else "started")
+def ways(request, monkeypatch):
+    """Processes for attempts as Linux has them and as the other systems do."""
+    monkeypatch.setattr(forked, "FORKS", request.param)
+    monkeypatch.setattr(worker, "_ahead", worker._Ahead())
+    yield request.param
+    worker._ahead.drop()
+
+
+def test_a_check_that_cannot_be_started_says_nothing_about_the_attempt(ways, monkeypatch):
     monkeypatch.setattr(worker, "READY", b"something else")
     with pytest.raises(learner.NotChecked, match="could not be started"):
         learner.check("05.1", 1)
 
 
-def test_a_spare_process_that_did_not_start_is_replaced():
-    worker._spare.drop()
-    worker._spare.process = subprocess.Popen(
-        [sys.executable, "-c", "raise SystemExit(1)"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+def test_what_was_started_ahead_and_has_gone_is_replaced(ways):
+    ends = [sys.executable, "-c", "raise SystemExit(1)"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    worker._ahead.ready = forked.Nursery.started(ends) if ways else subprocess.Popen(ends, **pipes)
     assert worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"] == learner.CORRECT
 
 
+def test_nothing_of_an_attempt_is_left_for_the_next(ways):
+    lines = [
+        "import engine, os, sys",
+        "print(hasattr(engine, 'mark'), 'MARK' in os.environ, 'mark' in sys.modules)",
+        "engine.mark = sys.modules['mark'] = sys",
+        "os.environ['MARK'] = 'x'",
+    ]
+    attempt = in_a_notebook(RULE + "\n    ".join(lines))
+    for _ in range(2):
+        assert asked(attempt)["printed"].splitlines()[0] == "False False False"
+
+
+def test_attempts_of_several_threads_take_their_turns(ways):
+    answers = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"]))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [learner.CORRECT] * 3
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl-C alone there")
-def test_the_stop_button_stops_a_check_and_its_process(tmp_path):
-    worker.prepare()
-    process = worker._spare.process
+def test_the_stop_button_stops_a_check_and_its_process(ways, tmp_path):
+    begun = tmp_path / "begun"
 
     def press():
-        if until(lambda: any(tmp_path.iterdir())):
+        if until(lambda: begun.exists() and begun.read_text()):
             os.kill(os.getpid(), signal.SIGINT)
 
+    loops = f"import os, pathlib; pathlib.Path({str(begun)!r}).write_text(str(os.getpid()))\n    while True: pass"
     with pytest.raises(KeyboardInterrupt):
         threading.Thread(target=press).start()
-        asked(in_a_notebook(RULE + f"open({str(tmp_path / 'begun')!r}, 'w')\n    while True: pass"), seconds=60)
-    assert process.returncode is not None
+        asked(in_a_notebook(RULE + loops), seconds=60)
+    assert not psutil.pid_exists(int(begun.read_text()))
     assert worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"] == learner.CORRECT
 
 
@@ -542,12 +574,16 @@ def test_an_error_whose_text_raises_is_the_attempts_own():
     assert answer["state"] == learner.NOT_YET and "Odd that cannot be shown" in dict(answer["rows"])["Got"]
 
 
-def test_a_process_whose_notebook_is_gone_ends():
-    process = worker._Spare._start()
-    assert worker.received(process.stdout) == worker.READY
-    process.stdin.close()
+def test_a_process_whose_notebook_is_gone_ends(ways):
+    worker.prepare()
+    if ways:
+        process = worker._ahead.ready._process
+        worker._ahead.ready._line.close()
+    else:
+        process = worker._ahead.ready
+        assert worker.received(process.stdout) == worker.READY
+        process.stdin.close()
     assert process.wait(120) == 0
-    process.stdout.close()
 
 
 # --- In a notebook

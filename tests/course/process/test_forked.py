@@ -31,7 +31,7 @@ def by_program():
 @pytest.fixture
 def ask():
     """The function that has a program run in a forked process, and gives its answer and how it ended."""
-    nursery = forked.Nursery(by_program)
+    nursery = forked.Nursery.here(by_program)
 
     def answer(program):
         process = nursery.start()
@@ -136,7 +136,7 @@ def test_one_that_goes_on_past_its_program_is_not_the_one_that_forks(ask):
 
 
 def test_the_one_that_forks_ends_with_who_asks(tmp_path):
-    nursery = forked.Nursery(by_program)
+    nursery = forked.Nursery.here(by_program)
     process = nursery.start()
     worker.send(process.stdin, b"say(os.getppid())")
     parent = json.loads(worker.received(process.stdout))

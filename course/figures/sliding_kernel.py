@@ -128,14 +128,16 @@ def _of_output(at: Place, met: list[tuple], result: Any, how: dict[str, int], _:
     if len(real) < len(met):
         said.append(f"{len(met) - len(real)} of its {len(met)} places lie in the padding, which is 0.")
     terms = [f"{kernel[w].item():g} × {PICTURE[x].item():g}" for w, x in real if kernel[w].item() * PICTURE[x].item()]
-    said.append(f"What is not 0: {_sum(terms)} = {result[at].item():g}." if terms else "All products are 0.")
+    said.append(
+        f"The products that are not 0: {_sum(terms)} = {result[at].item():g}." if terms else "All products are 0."
+    )
     return " ".join(said)
 
 
 def _of_weight(at: Place, met: list[tuple], result: Any, how: dict[str, int], gradient: Any) -> str:
     real = sum(_inside(x) for *_, x in met)
     all_of = f"all {len(met)} outputs" if len(met) > 1 else "the one output"
-    said = [f"{_named('w', at)} is used for {all_of}, each time with another input, and hears from all of them."]
+    said = [f"{_named('w', at)} is used for {all_of}, each time with a different input, and hears from all of them."]
     if real < len(met):
         said.append(f"{len(met) - real} times it meets padding, which adds nothing.")
     said.append(f"If each output has a slope of 1, its gradient is the sum of those inputs, {gradient[at].item():g}.")
@@ -146,7 +148,7 @@ def _of_input(at: Place, met: list[tuple], result: Any, how: dict[str, int], gra
     if not met:
         return f"{_named('x', at)} is seen by no output: the kernel steps over it, and its gradient is 0."
     return (
-        f"{_named('x', at)} is seen by {len(met)} of {_many(result.numel(), 'output')}, each time through another "
+        f"{_named('x', at)} is seen by {len(met)} of {_many(result.numel(), 'output')}, each time through a different "
         f"weight. If each output has a slope of 1, its gradient is the sum of those weights, {gradient[at].item():g}."
     )
 

@@ -284,13 +284,13 @@ EXERCISES = (
             "A kernel sees all three channels of the picture: it has 3 times 25 weights.",
         ),
         entries={
-            1: ((3, "That is how many come in. Each kernel makes one channel of the result."),),
+            1: ((3, "That is how many channels come in. Each kernel makes one channel of the result."),),
             2: (
-                (32, "With stride 1. The kernel moves by two pixels at a time."),
-                (14, "You have left out the padding: 36 rows with it."),
-                (15, "The place where the kernel begins counts, too: + 1."),
-                (36, "These are the rows of the picture with its padding. On how many of them does a kernel begin?"),
-                "(32 + 2 * 2 - (5 - 1) - 1) // 2 + 1: look it up in the lesson.",
+                (32, "That would be with stride 1. This kernel moves by two pixels at a time."),
+                (14, "You have left out the padding: with it there are 36 rows."),
+                (15, "The first place counts, too: + 1."),
+                (36, "These are the rows of the picture with its padding. On how many of them does the kernel begin?"),
+                "The formula in the lesson gives (32 + 2 * 2 - (5 - 1) - 1) // 2 + 1.",
             ),
             3: (
                 (600, "Each of the eight kernels has a bias, too."),
@@ -300,9 +300,9 @@ EXERCISES = (
             ),
             4: (
                 (19200, "That is one kernel. There are eight."),
-                (51200, "A kernel multiplies in all three channels."),
+                (51200, "A kernel does its products in all three channels."),
                 (155648, "The bias is added, not multiplied."),
-                "For each place of each channel of the result: as many as a kernel has weights.",
+                "For each place of each channel of the result, there are as many products as a kernel has weights.",
             ),
         },
         hints=(
@@ -310,7 +310,9 @@ EXERCISES = (
             "Each kernel has 3 * 5 * 5 weights and a bias, and is laid on 16 by 16 places.",
             "Products: 8 kernels, times the places, times 3 * 5 * 5.",
         ),
-        understood="What is to be learned does not depend on the size of the picture; what is to be computed does.",
+        understood=(
+            "How much there is to learn does not depend on the size of the picture; how much there is to compute does."
+        ),
     ),
     Exercise(
         key="21.2",
@@ -320,13 +322,13 @@ EXERCISES = (
         hidden=slide_more,
         wrong=mistakes(
             lambda x, kernel, stride: slide(x, kernel.flip(0), stride),
-            "You turn the kernel round. Mathematicians do, in what they call a convolution; networks do not.",
+            "You flip the kernel. Mathematicians do that in what they call a convolution; networks do not.",
             lambda x, kernel, stride: slide(x, kernel, 1),
-            "The places are one apart, whatever `stride` is.",
+            "Your places are one apart, whatever `stride` is.",
             changed(place_by_place, " + 1, stride", ", stride"),
             "The last place is missing: there the kernel ends exactly where x ends.",
             lambda x, kernel, stride: slide(x, kernel, stride) / len(kernel),
-            "You take the mean of the products. It is their sum.",
+            "You take the mean of the products. Take their sum.",
             changed(place_by_place, "* kernel", "+ kernel"),
             "You add the kernel to what lies under it. Multiply, and add up the products.",
             changed(place_by_place, "sum()", "prod()"),
@@ -337,26 +339,26 @@ EXERCISES = (
             "The numbers are right, but they were taken out of the graph: nobody can go back through them.",
             lambda x, kernel, stride: slide(x, kernel, stride).detach(),
             "The numbers are right, but they were taken out of the graph (by `item()`, `tolist()` or `detach()`): "
-            "nobody can go back through them. Put the sums together by `engine.stack`.",
+            "nobody can go back through them. Put the sums together with `engine.stack`.",
             lambda x, kernel, stride: F.conv1d(x[None, None], kernel[None, None], dilation=stride)[0, 0],
-            "You take every `stride`-th number *under* the kernel, which is dilation. They lie side by side there; "
-            "`stride` is from place to place.",
+            "You take every `stride`-th number *under* the kernel. That is dilation. Under the kernel the numbers "
+            "are side by side; `stride` goes from place to place.",
             lambda x, kernel, stride: slide(x, kernel, len(kernel)),
             "The places are a whole kernel apart. They should be `stride` apart, and may overlap.",
             hanging_over,
-            "At the last places the kernel hangs over the end of x. Stop where the whole kernel still lies on it: "
-            "the last place is `len(x) - len(kernel)`.",
+            "At your last places the kernel hangs over the end of x. Stop while all of it still lies on x: the last "
+            "place is `len(x) - len(kernel)`.",
             lambda x, kernel, stride: slide(x, kernel.detach(), stride),
-            "The way back reaches x, and not the kernel: its numbers were taken out of the graph. Multiply with "
-            "the tensor itself.",
+            "The way back reaches x, but not the kernel, whose numbers were taken out of the graph. Multiply by the "
+            "tensor itself.",
             lambda x, kernel, stride: slide(x.detach(), kernel, stride),
-            "The way back reaches the kernel, and not x: its numbers were taken out of the graph. Multiply with "
+            "The way back reaches the kernel, but not x, whose numbers were taken out of the graph. Multiply by "
             "slices of the tensor itself.",
         ),
         hints=(
-            "Where does the kernel begin at place 0, at place 1, at the last place?",
-            "For each beginning, multiply the kernel with a slice of x that is as long, and add up. `engine.stack` "
-            "makes a tensor of the sums.",
+            "Where does the kernel begin at place 0, at place 1, and at the last place?",
+            "At each place, multiply the kernel by a slice of x of the same length, and add up. `engine.stack` makes "
+            "a tensor of the sums.",
             "size = len(kernel)\nplaces = range(0, len(x) - size + 1, ...)\n"
             "return engine.stack([(kernel * x[at : at + size]).sum() for at in places])",
         ),
@@ -370,16 +372,16 @@ EXERCISES = (
         hidden=table_more,
         wrong=mistakes(
             the_last_one,
-            "A word that was used twice has only the slopes of its last use. Slopes add up. (So it is with "
-            "`gradient[words] += arriving`, too: it writes each row once.)",
+            "A word that was used twice has only the slopes of its last use. Slopes add up. (`gradient[words] += "
+            "arriving` has the same fault: it writes each row once.)",
             of_each_use,
             "You divide by how often a word was used. The slopes of all uses are added up.",
             lambda arriving, words, rows: back_to_table(arriving, words, int(words.max()) + 1),
-            "The gradient has the shape of the table: all `rows`, those without a use too.",
+            "The gradient has the shape of the table: all `rows`, even those that nobody used.",
             a_row_for_each_word,
             "There is a row for each *word* that was looked up. The gradient has one for each row of the table.",
             lambda arriving, words, rows: back_to_table(engine.ones_like(arriving), words, rows),
-            "You count how often a word was used. What has arrived there belongs in the sum.",
+            "You count how often a word was used. Add up what has arrived for it.",
             lambda arriving, words, rows: back_to_table(arriving, engine.arange(len(words)), max(rows, len(words))),
             "The rows stand in the order in which they arrived. Row n of the table gets what arrived for word n.",
             lambda arriving, words, rows: back_to_table(arriving, words, rows) / len(words),
@@ -387,20 +389,21 @@ EXERCISES = (
             lambda arriving, words, rows: back_to_table(arriving, words, rows).sum(dim=1),
             "You add up the numbers of each row. The table has a column for each: keep them apart.",
             lambda arriving, words, rows: F.one_hot(words, rows).to(arriving.dtype) @ arriving.T,
-            "Turn the one-hot rows, and not what arrives: `.T` on the first one gives (rows, words) @ (words, "
-            "numbers).",
+            "Transpose the one-hot rows, not what arrives: `.T` on the former gives (rows, words) @ (words, numbers).",
             lambda arriving, words, rows: arriving[words],
-            "You look up rows once more. Back it goes the other way: from the words to the table's rows.",
+            "You look up rows once more. The way back goes the other way: from the words to the table's rows.",
         ),
         hints=(
-            "Begin with a table of zeros. Which of its rows does the first row of slopes belong to?",
+            "Begin with a table of zeros. To which of its rows does the first row of slopes belong?",
             "Word by word: add the row of slopes to the row of its word. Or: what is the rule of a product, if the "
             "lookup is a product with one-hot rows?",
             "gradient = engine.zeros(rows, arriving.shape[1])\nfor slopes, word in zip(arriving, words.tolist()):\n"
             "    gradient[...] += slopes",
         ),
-        understood="Looking up is a product with one-hot rows. So going back is a product with them, turned round: it "
-        "adds up where a word came twice.",
+        understood=(
+            "Looking up is a product with one-hot rows. So going back is a product with their transpose: it adds up "
+            "where a word came twice."
+        ),
     ),
     Exercise(
         key="21.4",
@@ -410,13 +413,13 @@ EXERCISES = (
         hidden=attend_more,
         wrong=mistakes(
             changed(by_hand, "dim=1", "dim=0"),
-            "The mask is right. But the softmax goes down the columns: the shares of each *row* must be 1 in all.",
+            "The mask is right. But the softmax goes down the columns: the shares in each *row* must add up to 1.",
             changed(
                 by_hand, ".masked_fill(later, -math.inf).softmax(dim=1)", ".softmax(dim=1).masked_fill(later, 0.0)"
             ),
-            "The mask comes after the softmax: the rows are not 1 in all, and the later words are in the sum.",
+            "The mask comes after the softmax: the rows do not add up to 1, and the later words are in the sum.",
             changed(by_hand, "later_ones(len(query))", "later_ones(len(query), 0)"),
-            "A word may look at itself. Now the first one has nobody to look at, and its mix is `nan`.",
+            "A word may look at itself. Here the first one has nobody to look at, and its mix is `nan`.",
             changed(
                 by_hand, ".masked_fill(later, -math.inf).softmax(dim=1)", ".softmax(dim=0).masked_fill(later, 0.0)"
             ),
@@ -432,38 +435,37 @@ EXERCISES = (
             ),
             "Two mistakes are left: the mask comes after the softmax, and no word may look at itself.",
             changed(by_hand, " / query.shape[1] ** 0.5", ""),
-            "The division by the root was right. It should have stayed.",
+            "The division by the root was right. Put it back.",
             changed(by_hand, "fill(later", "fill(later.T"),
-            "The mask is turned round: each word looks at itself and at those *after* it.",
+            "The mask is the wrong way round: each word looks at itself and at those *after* it.",
             changed(by_hand, "-math.inf", "0.0"),
-            "A score of 0 is a score like any other: $e^0$ is 1. It takes minus infinity for a share of 0.",
+            "A score of 0 is a score like any other: $e^0$ is 1. For a share of 0 it takes minus infinity.",
             lambda query, key, value: oracle_attend(key, query, value),
-            "Query and key have changed places: row n of the scores belongs to the *query* of word n.",
+            "You have swapped query and key: row n of the scores belongs to the *query* of word n.",
             changed(by_hand, "dim=1)", "dim=1).T"),
-            "The shares are turned round: `weights @ value`, so that row n of the shares mixes the values for word n.",
+            "The shares are transposed. With `weights @ value`, row n of the shares mixes the values for word n.",
             changed(by_hand, "fill(later", "fill(~later"),
-            "The mask is turned round: what is filled with minus infinity are the words that a word may *not* see, "
-            "those after it.",
+            "The mask is the wrong way round: minus infinity goes where a word may *not* look, to the words after it.",
             changed(by_hand, "-math.inf", "-1.0"),
-            "-1 is a score like any other: $e^{-1}$ is 0.37. It takes minus infinity for a share of 0.",
+            "-1 is a score like any other: $e^{-1}$ is 0.37. For a share of 0 it takes minus infinity.",
             changed(by_hand, "-math.inf", "math.inf"),
             "Plus infinity makes a later word the best of all, and the shares `nan`. Take *minus* infinity.",
             lambda query, key, value: oracle_attend(query * (query.shape[1] / len(query)) ** 0.5, key, value),
-            "You divide by the root of the number of words. It is the length of a *row*: `query.shape[1]`.",
+            "You divide by the root of the number of words. Take the root of the length of a *row*: `query.shape[1]`.",
             changed(by_hand, "later_ones(len(query))", "later_ones(len(query), 2)"),
-            "The mask begins one place too late: each word still sees the next one. `triu(1)` is all above the "
-            "diagonal.",
+            "The mask begins one place too late: each word still sees the next one. `triu(1)` is everything above "
+            "the diagonal.",
             functools.partial(F.scaled_dot_product_attention),
             "There is no mask: each word looks at all words.",
         ),
         hints=(
-            "Three questions: which numbers have to be 1 in all? When must the mask come? May a word look at itself?",
-            "`softmax(dim=1)`; the mask on the scores, with minus infinity; `triu(1)` leaves the diagonal out.",
+            "Three questions: which numbers have to add up to 1? When must the mask come? May a word look at itself?",
+            "`softmax(dim=1)`; the mask on the scores, with minus infinity; `triu(1)` leaves out the diagonal.",
             "later = engine.ones(len(query), len(query)).triu(1).bool()\n"
             'weights = scores.masked_fill(later, float("-inf"))'
             ".softmax(dim=...)\nreturn weights @ value",
         ),
-        understood="Shares are made once, among those whom a word may see.",
+        understood="The softmax shares out 1 among the words that it is given, so the mask comes before it.",
     ),
     Exercise(
         key="21.5",
@@ -473,45 +475,44 @@ EXERCISES = (
         hidden=ahead_more,
         wrong=mistakes(
             functools.partial(looks_ahead, after=-100),
-            "You list all dependencies. That a word depends on itself and on earlier ones is as it should be.",
+            "You list all dependencies. A word may depend on itself and on earlier ones.",
             noted_again,
-            "A pair comes once for each number of a result that looks ahead. Once is enough: look at all numbers "
+            "A pair comes once for each number of a result that looks ahead. Once is enough: look at all the numbers "
             "of word n first.",
             lambda model, x: [pair for pair in looks_ahead(model, x, after=-100) if pair[0] != pair[1]],
-            "You list earlier words, too. That a word depends on those before it is as it should be.",
+            "You list earlier words, too. A word may depend on those before it.",
             slopes_added_up,
-            "You add up a word's slopes, and they may cancel out: 1 and -1 make 0. Look whether *any* of them is "
-            "not 0.",
+            "You add up a word's slopes, and they may cancel: 1 and -1 make 0. Check whether *any* of them is not 0.",
             functools.partial(looks_ahead, after=-1),
             "A word may depend on itself: m must be later than n.",
             functools.partial(looks_ahead, single=False),
             "You go back from the sum of a row. Where a layer norm comes last, that sum is always 0 and has no "
-            "slope, and the model is let through.",
+            "slope, so you let the model through.",
             functools.partial(looks_ahead, first=1),
             "You go back from the first number of each result only. Any of them may look ahead.",
             functools.partial(looks_ahead, only=1),
             "You look at the slope of the first number of each word only. Any of them may be seen.",
             functools.partial(looks_ahead, way=lambda slope: slope > 0),
-            "A slope below 0 is a dependence, too.",
+            "A slope below 0 is a dependence as well.",
             functools.partial(looks_ahead, turned=True),
             "The pairs are the wrong way round: first n, who looks.",
             lambda model, x: sorted(looks_ahead(model, x), key=lambda pair: pair[::-1]),
-            "All pairs are there, but not in order: first all of word 0, then all of word 1. Let the outer loop go "
-            "over n.",
+            "All pairs are there, but not in order: first all those of word 0, then all those of word 1. Let the "
+            "outer loop go over n.",
             functools.partial(looks_ahead, way=lambda slope: abs(slope) > 0.1),
             "A small slope is a slope. Do not ask how large it is: ask whether it is 0.",
             lambda model, x: [(n, m) for n, m in looks_ahead(model, x) if m == n + 1],
-            "You look at the next word only. Any word after n is too much.",
+            "You look at the next word only. The result must not depend on any word after n.",
             never_cleared,
-            "The slopes of the words before are still in `x.grad`: clear it, or take `engine.autograd.grad`.",
+            "The slopes of the words before are still in `x.grad`: clear it, or use `engine.autograd.grad`.",
         ),
         hints=(
             "For one word n: go back from its result to x. Which rows of the slopes should be 0?",
-            "Go back from each *single* number of the result of word n, and look at the rows after n: is anything "
-            "there not 0?",
+            "Go back from each *single* number of the result of word n, and look at the rows after n: is anything in "
+            "them not 0?",
             "for n, row in enumerate(model(x)):\n    for number in row:\n        (slopes,) = "
             "engine.autograd.grad(number, x, retain_graph=True)\n        ...slopes.any(dim=1)...",
         ),
-        understood="A gradient knows who sees whom, in any model, without reading its code.",
+        understood="A gradient shows who sees whom, in any model, without a look at its code.",
     ),
 )

@@ -35,7 +35,8 @@ def test_meetings_are_those_of_the_convolution_and_of_its_gradients(setting):
 def test_an_output_a_weight_and_an_input_are_told_in_numbers():
     figure = SlidingKernelExplorer()
     assert figure.text() == (
-        "y[0, 1] sees 9 inputs, each through a weight of its own. What is not 0: 2 × 1 + (-2 × 1) + (-1 × 1) = -1."
+        "y[0, 1] sees 9 inputs, each through a weight of its own. "
+        "The products that are not 0: 2 × 1 + (-2 × 1) + (-1 × 1) = -1."
     )
     assert figure.text(padding=1, place=0).startswith("y[0, 0] sees 4 inputs, each through a weight of its own. 5 of")
     assert figure.text(look=1, place=2).endswith("its gradient is the sum of those inputs, 7.")

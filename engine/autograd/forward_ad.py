@@ -10,9 +10,10 @@ from ..core import views
 from ..core.graph import AccumulateGrad, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor, track_view
+from ..core.versions import write
 from ..help import public
 from ..surface import printing
-from ..transforms.forward import ForwardPass, dual, give_tangents, without_tangent
+from ..transforms.forward import ForwardPass, carry, dual, give_tangents, without_tangent
 from . import messages
 from .modes import is_grad_enabled
 
@@ -84,6 +85,19 @@ def check_write(tensor, others):
         raise NotImplementedError("a dual tensor of one that requires grad is not written: write into its clone()")
 
 
+def write_tangent(tensor, node):
+    """Let what is written into a dual tensor change its tangent in place: the program may hold that too."""
+    tangent = tangent_of(tensor)
+    if tangent is None or tangent.node is not None or 0 in tangent.array.strides:
+        return
+    if "tangents" not in node.__dict__:
+        carry(node, tensor.array)
+    new = node.tangents.get(mode.dual)
+    if new is not None and new is not tangent and new.node is None:
+        write(tangent, new.array)
+        node.tangents[mode.dual] = tangent
+
+
 def tangent_of(tensor):
     """The tangent of a tensor in the open level, or None."""
     hidden = mode.dual not in mode.passes  # while a tangent is computed, too
@@ -98,5 +112,6 @@ def tangent_suffix(tensor):
 
 printing.more_suffixes.append(tangent_suffix)
 views.write_checks.append(check_write)
+views.rebased.append(write_tangent)
 
 __dir__ = public("autograd.forward_ad", globals())

@@ -260,10 +260,9 @@ def check_viewing_tangent(ctx, i, t, given):
         return
     if t._base is None:
         raise RuntimeError(messages.TANGENT_NO_VIEW)
-    if given[k]._base is not None and t._base is not given[k]._base:
-        raise RuntimeError(messages.TANGENT_OF_ANOTHER_BASE)
-    if given[k]._base is None and t._base is not given[k]:
-        raise RuntimeError(messages.TANGENT_VIEWS_ANOTHER)
+    if t._base is not (given[k] if given[k]._base is None else given[k]._base):
+        itself = args[k] is base or args[k].creation_meta == "dual"
+        raise RuntimeError(messages.TANGENT_VIEWS_ANOTHER if itself else messages.TANGENT_OF_ANOTHER_BASE)
 
 
 def validated_gradient(node, i, g, shape, dtype, _array_type):

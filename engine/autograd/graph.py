@@ -150,7 +150,10 @@ class Packed:
 
     @property
     def array(self):
+        depth = len(mode.packing)
         tensor = self.unpack(self.value)
+        for left_open in reversed(mode.packing[depth:]):  # by the hook
+            left_open.__exit__()
         if not isinstance(tensor, Tensor):
             raise TypeError(messages.UNPACKED_NO_TENSOR.format(shown_kind(type(tensor))))
         return tensor.array

@@ -7,6 +7,11 @@ FREED = (
     "after calling backward."
 )
 
+DETACHED = (
+    "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please "
+    "use out-of-place `.detach()` instead"
+)
+
 modified_details: list = []  # called with what ``modified`` gets: each adds to its message
 forbidden_messages: list = []  # called with what ``forbidden_view`` gets: the last one gives the message
 graph_lost: list = []  # called with a view that was made unrecorded and has lost its part of the graph by a write

@@ -45,6 +45,7 @@ class Node:
     outputs = 1  # how many there are; the cotangents of several travel as OutputCotangents
     checks_versions = True  # arrays that it saved must not be written before they are used
     requires_grad = True  # its output does
+    detached = False  # the tensor that it made has left it, by detach_()
 
     if TYPE_CHECKING:  # features keep what is theirs in attributes of their own
 

@@ -71,6 +71,13 @@ def wrote(tensor):
     writes.base = ref(tensor if tensor._base is None else tensor._base)
 
 
+def leave(tensor):
+    """Take a tensor from the node that made it: what has saved it as an input can no longer say where it came from."""
+    global last_write
+    tensor.node.detached, tensor.node = True, None
+    last_write = next(clock)  # nodes look at what they have saved
+
+
 def version(tensor):
     """Return how often the memory of a tensor was written in place."""
     writes = writes_to(tensor.array)
@@ -93,12 +100,21 @@ def check_unmodified(node, which=slice(None)):
     if not node.checks_versions:
         return
     for s, k in list(zip(node.saved[which], node.saved_from[which]))[::-1]:  # PyTorch looks at other before self
-        if k is not None and s is not None and type(s) not in scalar_types:
+        if k is not None and s is not None:
             try:
-                check_saved(s, node.time, node if k == OUTPUT else None, node.parents[k] if k >= 0 else None)
+                check_value(node, s, k)
             except RuntimeError:
                 if not all(is_idle(node, i) for i, other in enumerate(node.saved) if other is s):
                     raise
+
+
+def check_value(node, s, k):
+    """Do the same for one saved value, which is input k, or what else ``saved_from`` says."""
+    source = node.parents[k] if k >= 0 else None
+    if source is not None and source.detached:
+        raise RuntimeError(errors.DETACHED)
+    if type(s) not in scalar_types:
+        check_saved(s, node.time, node if k == OUTPUT else None, source)
 
 
 def is_idle(node, i):

@@ -6,7 +6,7 @@ from ..arrays.dispatch import scalar_types
 from ..core import errors
 from ..core.graph import OUTPUT, SAVED, AccumulateGrad, Node, Output, extend
 from ..core.tensor import Tensor
-from ..core.versions import check_unmodified, is_idle
+from ..core.versions import check_value, is_idle
 from ..core.views import CopySlices
 
 
@@ -66,9 +66,10 @@ def saved_attribute(i, called):
         s, k = saved[i], node.saved_from[i] if node.saved_from else None
         if k is None or s is None or is_idle(node, i):
             return s if k is None else None
+        if node.checks_versions:
+            check_value(node, s, k)
         if type(s) in scalar_types:
             return Tensor(np.asarray(s)) if called == "other" else s
-        check_unmodified(node, slice(i, i + 1))
         return saved_tensor(s, node if k == OUTPUT else node.parents[k] if k >= 0 else None)
 
     return property(get)

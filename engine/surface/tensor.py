@@ -7,7 +7,7 @@ from ..arrays.memory import apart, same_place
 from ..arrays.warn import warn
 from ..core.graph import AccumulateGrad, Output, extend
 from ..core.tensor import Tensor
-from ..core.versions import replace
+from ..core.versions import leave, replace
 from ..ops.checks import checked_dim
 from .node_names import edge
 from .printing import format_tensor, tensor_repr
@@ -147,7 +147,10 @@ class Surface:
                 "detach_() cannot be called on these gradients. To fix this error, please refer to the "
                 "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
-        self.node = None
+        if self.is_leaf:
+            self.node = None
+        else:
+            leave(self)
         return self
 
     @property

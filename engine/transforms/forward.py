@@ -15,9 +15,11 @@ tangents of a newer pass are computed by operations which carry the tangents of 
 
 from itertools import count
 from math import inf
+from weakref import ref
 
 from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
+from ..arrays.memory import storage
 from ..core.backward import backward_pass
 from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, clock, extend, mode, node_class
 from ..core.linear import cast, unsum
@@ -39,7 +41,7 @@ class ForwardPass:
     def __init__(self, inner=True):
         self.number, self.inner = next(self.numbers), inner
         self.start = next(clock) if inner else -inf
-        self.recorded: list = []  # the dicts of tangents which are in a graph themselves
+        self.recorded: list = []  # the nodes, weakly, whose tangents are in a graph themselves
 
     def __enter__(self):
         self.before = mode.passes
@@ -52,8 +54,9 @@ class ForwardPass:
 
     def forget(self):
         """Drop the tangents: those in a graph would keep the nodes alive that keep them."""
-        for tangents in self.recorded:
-            tangents.pop(self, None)
+        for node in (r() for r in self.recorded):
+            if node is not None:
+                node.tangents.pop(self, None)
         self.recorded = []
 
 
@@ -80,7 +83,7 @@ def dual(primal, tangent, which):
         raise RuntimeError(messages.TANGENT_OF_A_TANGENT)
     others = {} if primal.node is None else primal.node.tangents
     new = with_tangents(primal, {**others, which: cast(tangent, primal.array.dtype)}, primal.node)
-    which.recorded.append(new.node.tangents)
+    which.recorded.append(ref(new.node))
     return new
 
 
@@ -183,7 +186,7 @@ def carry(node, out=None):
                 mode.passes, mode.enabled = passes[:i], not plain
                 found[which] = push(real, part, ts, out, plain, which)
                 if not plain:
-                    which.recorded.append(found)
+                    which.recorded.append(ref(node))
     finally:
         mode.passes, mode.enabled = passes, recorded
     if found and oldest_leaf_time == -inf and real is node and node.saved_from:
@@ -216,7 +219,15 @@ def push(node, part, ts, out, plain, which):
     if out is not None and (x.dtype is not out.dtype or x.shape != out.shape):  # what was cast or broadcast
         total = cast(total, out.dtype)
         total = total if x.shape == out.shape else unsum(total, out.shape)
+    if plain and which is mode.dual:  # it is written when its tensor is
+        total = of_its_own(array_of(total), ts)
     return total if isinstance(total, Tensor) else Tensor(total)
+
+
+def of_its_own(x, ts):
+    """An array, or a copy of it if its memory is that of a tangent, or if several elements share a place in it."""
+    shares = any(t is not None and storage(t.array) is storage(x) for t in ts)
+    return xp_of(x).array(x) if shares or 0 in x.strides else x
 
 
 def transposed_rule(node, i, part, t, out, plain):

@@ -8,6 +8,7 @@ example, is the same for every sample: its cotangents are summed over the sample
 
 import functools
 from collections import namedtuple
+from weakref import ref
 
 from ..arrays import tree
 from ..arrays.dispatch import modules
@@ -97,18 +98,19 @@ class SumOfSamples(Node):
         self.parents, self.saved = (outside,), (level,)
         self.oldest_leaf_time = outside.oldest_leaf_time
         if outside.tangents:
-            self.tangents = tangents_inside(outside, level)
+            self.tangents = tangents_inside(outside, level, self)
         self.time = (outside.time + -(-outside.time // 1) - 1) / 2  # before that node, after all that came later
 
     def __lt__(self, other):  # two of them may be of one age
         return False
 
 
-def tangents_inside(node, level):
-    """The tangents of a node; those from outside of a vmap are reached from inside through ``SumOfSamples``."""
+def tangents_inside(node, level, keeper):
+    """The tangents of a node, for the one that will keep them; those from outside of a vmap are reached from inside
+    through ``SumOfSamples``."""
     found = dict(node.tangents)
     for which, t in node.tangents.items():
-        which.recorded.append(found)
+        which.recorded.append(ref(keeper))
         if t.node is not None and t.node.time >= level.start:
             found[which] = Tensor(t.array, SumOfSamples(t.node, level))
     return found
@@ -122,7 +124,7 @@ def leave(tensors, level):
     while todo:
         node = todo.pop()
         if node.tangents:
-            node.tangents = tangents_inside(node, level)
+            node.tangents = tangents_inside(node, level, node)
             new = {t.node for t in node.tangents.values() if t.node is not None} - seen
             seen |= new
             todo += [n for n in new if type(n) is not SumOfSamples]

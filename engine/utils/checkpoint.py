@@ -216,6 +216,12 @@ class Region:
             r.values = saved if isinstance(saved, Recomputed) else tuple(unwritten(s, start) for s in saved)
             r.region = None
 
+    def release(self):
+        """Let go what was recomputed."""
+        for r in (r() for r in self.forgetful):
+            if r is not None:
+                r.region, r.values = self, None
+
     def check_same(self, needed, nodes):
         """CheckpointError if other arrays were saved than before."""
         if len(nodes) > len(self.forgetful):
@@ -256,7 +262,11 @@ class Recomputed:
         return iter(self.read())
 
     def __getitem__(self, i):
-        return self.read()[i]
+        region, look = self.region, self.values is None and not isinstance(i, slice)
+        value = self.read()[i]
+        if look:  # by a program, at one value: nothing is kept of what was computed for it
+            region.release()
+        return value
 
     def read(self):
         if self.error is not None:
@@ -270,9 +280,9 @@ def ask_once(visit, roots, wanted):
     """An attachment: the ``backward`` of a custom function may ask for what was recomputed once, as in PyTorch."""
 
     def visit_and_ask_once(node, g, parents):
-        saved = node.ctx._saved if type(node) is CustomNode else None
-        if not isinstance(saved, Recomputed):
+        if type(node) is not CustomNode or not isinstance(node.ctx._saved, Recomputed):
             return visit(node, g, parents)
+        saved = node.ctx._saved
         saved.unread = True
         try:
             return visit(node, g, parents)

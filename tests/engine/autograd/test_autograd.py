@@ -980,6 +980,69 @@ def test_detach_in_place(t):
         (leaf(t, 1.0, 2.0) * 1)[0:1].detach_()
 
 
+def kept(t):
+    class Kept(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    return Kept.apply
+
+
+USES = {  # of a result -> whether its node has saved it as an input
+    "sin": (lambda t, a: a.sin(), True),
+    "a * a": (lambda t, a: a * a, True),
+    "a ** 3": (lambda t, a: a**3, True),
+    "a * 2": (lambda t, a: a * 2, False),
+    "a + 1": (lambda t, a: a + 1, False),
+    "exp": (lambda t, a: a.exp(), False),
+    "a constant * a": (lambda t, a: t.ones(()) * a, False),
+    "a view": (lambda t, a: a.view(-1), False),
+    "of a view": (lambda t, a: a.view(-1).sin(), False),
+    "of detach()": (lambda t, a: a.detach() * leaf(t, 1.0), False),
+    "a custom function": (lambda t, a: kept(t)(a), False),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("number", [False, True])
+def test_what_was_saved_of_a_result_that_left_its_graph_is_not_used(t, use, number):
+    f, saved = USES[use]
+    a = t.tensor(2.0 if number else [2.0], requires_grad=True) * 1
+    y = f(t, a)
+    other = f(t, a * 1)
+    a.detach_()
+    other.sum().backward(retain_graph=True)
+    if saved:
+        with raises("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."):
+            y.sum().backward()
+        a.requires_grad_()
+        with raises("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."):
+            y.sum().backward()
+    else:
+        y.sum().backward()
+    f(t, a).sum().backward() if a.requires_grad else f(t, a * leaf(t, 1.0)).sum().backward()
+
+
+def test_a_leaf_and_a_result_freed_before_may_leave_their_graph(t):
+    x = leaf(t, 2.0)
+    y = x * x
+    x.detach_()
+    y.backward()
+    h = t.zeros(1)
+    w = leaf(t, 0.5)
+    for _ in range(3):
+        h = (h * w + 1).tanh()
+        h.backward()
+        h.detach_()
+    assert w.grad is not None and x.grad is None
+
+
 def test_a_constant_becomes_a_leaf(t):
     c = t.ones(1)
     assert c.requires_grad_() is c and c.requires_grad and c.is_leaf

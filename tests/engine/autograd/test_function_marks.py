@@ -172,7 +172,7 @@ OF_TANGENTS = {
 }
 
 
-def tangent(t, forward, returned, x):
+def tangent(t, forward, returned, x, of_view=False):
     fw = t.autograd.forward_ad
 
     def marking(ctx, x):
@@ -186,6 +186,7 @@ def tangent(t, forward, returned, x):
 
     with fw.dual_level():
         x = fw.make_dual(x(t), t.tensor([10.0, 20.0]))
+        x = x.view_as(x) if of_view else x
         results = function(t, marking, jvp=lambda ctx, u: TANGENTS[forward][returned](t, u)).apply(x)
         results = results if isinstance(results, tuple) else (results,)
         found = [fw.unpack_dual(r).tangent for r in results if isinstance(r, t.Tensor)]
@@ -203,6 +204,14 @@ def test_what_jvp_returns(forward):
                 mine = (mine[0][0], mine[0][1][: len(theirs[0][1])]), []
             if "INTERNAL ASSERT" in str(theirs) or "undefined tensor" in str(theirs):  # PyTorch's own checks come late
                 theirs = ("RuntimeError", undefined), []
+            assert mine == theirs, returned
+
+
+@pytest.mark.parametrize("forward", ["x", "x.view_as(x)", "x.detach()", "x * 2"])
+def test_what_jvp_returns_for_a_view(forward):
+    for returned in ("a view", "another", "a view of another") if forward != "x * 2" else TANGENTS[forward]:
+        mine, theirs = in_both(tangent, forward, returned, INPUTS["a constant"], True)
+        if not any(words in str(theirs) for words in ("INTERNAL ASSERT", "undefined tensor")):
             assert mine == theirs, returned
 
 

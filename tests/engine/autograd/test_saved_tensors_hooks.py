@@ -199,6 +199,22 @@ def test_other_threads_and_later_nodes_are_left_alone():
     assert not seen and not observers.get(graph.Node) and type(x.exp().grad_fn) is type((x * 1).exp().grad_fn)
 
 
+@pytest.mark.parametrize("what", ["__enter__", "__exit__"])
+def test_blocks_that_a_hook_opens_or_closes_end_with_it(what):
+    def unpack(v):
+        getattr(block(), what)(*(None,) * 3 * (what == "__exit__"))
+        return v
+
+    x, hooks = leaf(engine, 1.0, 2.0), engine.autograd.graph.saved_tensors_hooks(lambda v: v, unpack)
+    block = weakref.ref(hooks)
+    with hooks:
+        y = x.exp()
+    for _ in range(3):
+        y.sum().backward(retain_graph=True)
+    assert type((x * 1).exp().grad_fn) is type(x.exp().grad_fn) and not hasattr(x.exp().grad_fn, "packed")
+    assert not observers.get(graph.Node)
+
+
 def test_hooks_that_hand_tensors_through_make_no_cycle():
     gc.collect()
     gc.disable()

@@ -32,11 +32,6 @@ ROWS = [
         [[0.0, 4.0], [6.0, 16.0]],
     ),
     (
-        "`detach_` of a tensor that an operation has saved",
-        "w = t.ones(2, requires_grad=True); a = w * 2; b = a * a; a.detach_(); b.sum().backward(); w.grad.tolist()",
-        [8.0, 8.0],
-    ),
-    (
         "Powers of -0. and -inf with the exponents 0.5 and -0.5",
         "(t.tensor([-0.0, -float('inf')]) ** -0.5).tolist()",
         [float("inf"), 0.0],

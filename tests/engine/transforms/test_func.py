@@ -6,6 +6,7 @@ import itertools
 import re
 import threading
 import warnings
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -699,6 +700,16 @@ fw.make_dual(w, x).mul_(2)
 fw.make_dual(w, x)[0].mul_(2)
 fw.unpack_dual(fw.make_dual(w, x)).primal.mul_(2)
 d.mul_(2); print(x, fw.unpack_dual(x), fw.unpack_dual(d))
+u = fw.unpack_dual(d).tangent; d.mul_(2); print(u, fw.unpack_dual(d).tangent is u)
+u = fw.unpack_dual(d).tangent; y, z = d + 1, d + t.zeros(2, 2); d.exp_(); print(u, fw.unpack_dual(y), fw.unpack_dual(z))
+u = fw.unpack_dual(d).tangent; y = d[1:]; d[0] = 7; y.mul_(3); print(u, fw.unpack_dual(d).tangent is u, fw.unpack_dual(y))
+u = fw.unpack_dual(d).tangent; y = fw.make_dual(x * 2, u); d.zero_(); print(u, fw.unpack_dual(y))
+u = fw.unpack_dual(d.clone()).tangent; d.copy_(d.clone() * 5).sub_(d); print(u, fw.unpack_dual(d))
+y = t.zeros(2); y += d; u = fw.unpack_dual(y).tangent; y *= d; print(u, fw.unpack_dual(y), fw.unpack_dual(d))
+y = t.zeros(2, 2); z = y.t(); z.copy_(d); u = fw.unpack_dual(y).tangent; z *= 2; print(u, fw.unpack_dual(y), fw.unpack_dual(z))
+y = d.sum(); u = fw.unpack_dual(y).tangent; y.mul_(2); print(u, fw.unpack_dual(y).tangent is u)
+u = t.ones(1).expand(2); y = fw.make_dual(x, u); y.mul_(2); print(u, fw.unpack_dual(y))
+exec("with t.no_grad(): d.mul_(2)"); print(fw.unpack_dual(d))
 s = x.sum(); fw.make_dual(s, s).mul_(2); print(s)
 h = w * 1; y = fw.make_dual(h, x); print(y._base is h, y._is_view()); (y * 2).sum().backward(); print(w.grad)
 fw.make_dual(d, x)
@@ -743,6 +754,19 @@ def test_dual_level_as_pytorch(program, capsys):
         return capsys.readouterr().out
 
     assert run(engine, ours) == run(torch, theirs)
+
+
+def test_a_dual_level_holds_no_tangent_that_nobody_else_has():
+    fw = engine.autograd.forward_ad
+    for requires_grad in (False, True):
+        with fw.dual_level():
+            tangent = engine.ones(2, requires_grad=requires_grad)
+            known = ref(tangent)
+            d = fw.make_dual(engine.zeros(2), tangent)
+            del tangent
+            assert known() is fw.unpack_dual(d).tangent
+            del d
+            assert known() is None
 
 
 def test_a_dual_tensor_and_what_it_was_made_of_do_not_write_past_each_other():

@@ -6,7 +6,6 @@ Whoever hands over an address holds the array, and has looked at its dtype, its 
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array, populate_array
 
 
 @intrinsic
@@ -17,10 +16,10 @@ def array_at(typing, address, count, kind):
     def lower(context, builder, signature, arguments):
         place, size, _ = arguments
         item = context.get_constant(types.intp, kind.dtype.bitwidth // 8)
-        array = make_array(kind_of_array)(context, builder)
+        array = context.make_array(kind_of_array)(context, builder)
         data = builder.inttoptr(place, context.get_value_type(types.CPointer(kind.dtype)))
         shape, strides = (cgutils.pack_array(builder, [n]) for n in (size, item))
-        populate_array(array, data, shape, strides, item, None)
+        context.populate_array(array, data=data, shape=shape, strides=strides, itemsize=item, meminfo=None)
         return array._getvalue()
 
     return kind_of_array(types.intp, types.intp, kind), lower

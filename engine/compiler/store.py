@@ -14,7 +14,7 @@ from pathlib import Path
 import llvmlite
 import numba
 import numpy as np
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 from numba.core import compiler
 from numba.core.caching import NullCache
@@ -24,10 +24,11 @@ from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps, pickle
 from numba.extending import intrinsic
+from numba.np.numpy_support import from_dtype, map_layout
 
 from ..arrays.loops import EXACT
 from ..arrays.warn import warn
-from . import disk, vector_math
+from . import disk
 from .progress import progress
 
 OPTIONS = {
@@ -42,7 +43,9 @@ ANY_ORDER = "contract", "reassoc", "nsz"  # LLVM's words for what may be done wi
 ALLOCATING = {"empty", "zeros", "copy"}  # names that need Numba's runtime
 REWRITTEN = "**", "raise ", "assert "  # what Numba rewrites; where there is none, a fifth faster
 ARITHMETIC = re.compile(r"[-+*/%<>]")
-CALL = re.compile(rf"\b({'|'.join(vector_math.VECTORISED)})\(")
+# What vector_math has, which takes 50 ms to import:
+LONG = "cos erf erfc exp exp2 expit expm1 larger largest log log1p log2 power sin smaller smallest tanh"
+CALL = re.compile(rf"\b({LONG.replace(' ', '|')})\(")
 FROM = re.compile(r"^( *)for (\w+) in range\(.+, .+\):(?: *#.*)?$", re.MULTILINE)  # a loop that need not begin at 0
 TOTAL = re.compile(r"^( *)(\w+) \+= (.+)$", re.MULTILINE)  # a sum that is kept in a register
 CONSTANT = re.compile(r"^( *)for (\w+) in range\((\d+)\):(?=((?:\n\1 .*)*))", re.MULTILINE)  # and what is in it
@@ -126,19 +129,7 @@ class Loop(CPUDispatcher):
     """A function that runs as machine code: Numba's dispatcher itself, as anything around it would double a call."""
 
     def __init__(self, text, names):
-        space = {
-            **names,
-            **vector_math.VECTORISED,
-            **vector_math.CASTS,
-            "added": added,
-            "counted": counted,
-            "unknown": unknown,
-        }
-        space["__name__"] = "engine.compiler.machine"
-        if "array_at(" in text:
-            from . import addresses  # noqa: PLC0415  few loops need it
-
-            space["array_at"] = addresses.array_at
+        space = {**names, "added": added, "counted": counted, "unknown": unknown, "__name__": "engine.compiler.machine"}
         exec(compile(as_compiled(text), "<loop>", "exec"), space)
         function = space["loop"]
         # Machine code is found by its name in all of the process, what others have left on disk as well.
@@ -156,6 +147,14 @@ class Loop(CPUDispatcher):
 
     def _compilation_chain_init_hook(self):
         """Numba would look through all that is installed for extensions of its own: 50 ms."""
+
+    def typeof_pyval(self, val):
+        """The type of an argument; to see whether an array is masked, Numba would import numpy.ma: 30 ms."""
+        if type(val) is not np.ndarray:
+            return super().typeof_pyval(val)
+        kind = types.Array(from_dtype(val.dtype), val.ndim, map_layout(val), readonly=not val.flags.writeable)
+        self._types_active_call.add(kind)
+        return kind
 
     def compile(self, sig):
         with global_compiler_lock:
@@ -202,11 +201,18 @@ class Entries(NullCache):
             except Exception:  # whatever its name says, it is of another world
                 disk.remove(name)
         progress.begin()
+        from . import addresses, vector_math  # noqa: PLC0415  what is found needs none of it
+
+        self.loop.py_func.__globals__.update(vector_math.VECTORISED | vector_math.CASTS, array_at=addresses.array_at)
         return None
 
     def save_overload(self, sig, cres):
         if not cres.library.has_dynamic_globals:
-            disk.write(self.name(sig, cres.codegen), dumps((self.loop.targetoptions["_nrt"], cres._reduce())))
+            (name, how, (code, _)), *rest = cres._reduce()
+            # Numba would keep all bitcode, for other functions to have it inlined: a call needs the name of its entry.
+            entry = binding.parse_assembly(f'define void @"{cres.fndesc.llvm_cpython_wrapper_name}"() {{ ret void }}')
+            found = self.loop.targetoptions["_nrt"], ((name, how, (code, entry.as_bitcode())), *rest)
+            disk.write(self.name(sig, cres.codegen), dumps(found))
 
 
 @lru_cache(1)

@@ -96,7 +96,7 @@ begun = []
 store.progress.begin = lambda: begun.append(1)
 x, out = np.arange(5, dtype=np.float32), np.zeros(5, np.float32)
 machine.compiled({ADD!r})(0, 5, x, x + 1, out)
-print(out.tolist(), len(begun))
+print(out.tolist(), len(begun), "engine.compiler.vector_math" in sys.modules)
 """
 
 
@@ -270,8 +270,20 @@ def test_found_on_disk():
 
 
 def test_found_by_another_process():
-    assert output(python(PROGRAM)) == "[1.0, 3.0, 5.0, 7.0, 9.0] 1"
-    assert output(python(PROGRAM)) == "[1.0, 3.0, 5.0, 7.0, 9.0] 0"
+    assert output(python(PROGRAM)) == "[1.0, 3.0, 5.0, 7.0, 9.0] 1 True"
+    assert output(python(PROGRAM)) == "[1.0, 3.0, 5.0, 7.0, 9.0] 0 False"
+
+
+def test_a_loop_found_on_disk_is_of_its_types():
+    x = np.arange(4.0)
+    loop = machine.compiled(ADD)
+    for dtype in (np.float32, np.int16, np.bool_):
+        loop(0, 4, x.astype(np.float32), x.astype(dtype), np.empty(4, np.float32))
+    kept = x.astype(np.float32)
+    kept.flags.writeable = False
+    loop(0, 4, kept, x, np.empty(4, np.float32))
+    assert len(entries()) == 4 and len(loop.signatures) == 4
+    assert not loop.signatures[3][2].mutable
 
 
 def test_two_processes_at_once():

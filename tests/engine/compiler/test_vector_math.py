@@ -11,7 +11,8 @@ from scipy import special
 
 numba = pytest.importorskip("numba", reason="needs Numba, which compiles the loops")
 
-from engine.compiler.vector_math import EXTREMES, VECTORISED  # noqa: E402  it imports Numba
+from engine.compiler import store  # noqa: E402  it imports Numba
+from engine.compiler.vector_math import EXTREMES, VECTORISED  # noqa: E402
 
 LOOP = {"fastmath": {"contract"}, "error_model": "numpy", "nogil": True}  # as the compiler's loops
 OF_TWO = {"power", *EXTREMES}
@@ -175,6 +176,10 @@ def test_what_is_left_to_libm_is_right_in_float64(name):
     x = powers(np.float64) if name == "power" else [inputs(np.float64)]
     with np.errstate(all="ignore"):
         assert in_ulps(filled(loop_over(name), *x), exact(name, *x)) <= 2
+
+
+def test_the_store_knows_what_there_is():
+    assert sorted(VECTORISED) == store.LONG.split()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

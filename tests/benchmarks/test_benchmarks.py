@@ -44,6 +44,7 @@ def oracle():
     return {name: float64_by_hand(name) for name in BY_HAND}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [f for f in FRAMEWORKS if f != "inductor"])
 def test_a_framework_gives_the_loss_and_gradients_of_every_workload(name, oracle):
     if name not in installed():
@@ -54,6 +55,7 @@ def test_a_framework_gives_the_loss_and_gradients_of_every_workload(name, oracle
                 check(worker.ask("result", workload), oracle[workload], workload)
 
 
+@pytest.mark.slow
 def test_engine_and_pytorch_agree_on_the_programs_that_only_they_have():
     pytest.importorskip("torch")
     with Worker(FRAMEWORKS["engine"]) as engine, Worker(FRAMEWORKS["torch"]) as torch:
@@ -138,6 +140,7 @@ def test_hand_written_gradients_are_the_slopes_of_the_hand_written_loss(name):
     assert slope == pytest.approx((loss(h) - loss(-h)) / (2 * h), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_and_writes_every_figure(tmp_path):
     file = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks", "seed", "import", "--rounds", "2", "--json", str(file)]

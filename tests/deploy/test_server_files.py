@@ -131,12 +131,14 @@ def me():
     return pwd.getpwuid(os.getuid()).pw_name
 
 
+@pytest.mark.slow
 def test_a_submission_is_whose_its_files_are_and_not_whose_its_name_says(exchange):
     exchange.hand_in("somebody", **{"ps.ipynb": b"{}"})
     assert exchange.collect()[f"{me()}/ps/ps.ipynb"] == b"{}"
     assert f"Handed in by {me()}" in exchange.log
 
 
+@pytest.mark.slow
 def test_a_link_in_a_submission_is_not_followed(exchange, tmp_path):
     (tmp_path / "secret.ipynb").write_text("hidden tests")
     folder = exchange.hand_in(me(), **{"ps.ipynb": b"{}"})
@@ -149,6 +151,7 @@ def test_a_link_in_a_submission_is_not_followed(exchange, tmp_path):
     assert "linked.ipynb" in exchange.log and "waits.ipynb" in exchange.log
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives a file to another user: for root")
 def test_a_file_of_somebody_elses_in_a_submission_is_left_out(exchange):
     folder = exchange.hand_in(me(), **{"ps.ipynb": b"{}", "ps 2.ipynb": b"hidden tests"})
@@ -156,6 +159,7 @@ def test_a_file_of_somebody_elses_in_a_submission_is_left_out(exchange):
     assert "ps 2.ipynb" not in {Path(path).name for path in exchange.collect()} and "no file of theirs" in exchange.log
 
 
+@pytest.mark.slow
 def test_names_and_sizes_of_what_is_collected_have_limits(exchange):
     many = {f"{number}.ipynb": b"" for number in range(50)}
     odd = {"-rf.ipynb": b"", ".hidden.ipynb": b"", "a\nb.ipynb": b"", "x.py": b"", "$(id).ipynb": b""}
@@ -164,6 +168,7 @@ def test_names_and_sizes_of_what_is_collected_have_limits(exchange):
     assert "ps.ipynb" in names and len(names) <= 22 and not names & odd.keys() and "huge.ipynb" not in names
 
 
+@pytest.mark.slow
 def test_a_time_that_was_written_by_hand_does_not_count(exchange, tmp_path):
     folder = exchange.hand_in(me(), **{"ps.ipynb": b"{}"})
     folder.rename(folder.with_name(folder.name.replace("2099", "2020")))
@@ -171,6 +176,7 @@ def test_a_time_that_was_written_by_hand_does_not_count(exchange, tmp_path):
     assert not exchange.collect()[f"{me()}/ps/timestamp.txt"].startswith((b"2020", b"2099"))
 
 
+@pytest.mark.slow
 def test_what_lies_there_under_any_name_keeps_nobody_else_from_being_collected(exchange, tmp_path):
     inbound = exchange.hand_in(me(), **{"ps.ipynb": b"{}"}).parent
     for name in ("+ps+", "a+ps+b", "a+ps+b+c+d+e", "a+ps+99999999999999999999+x", "a+ps+2099-13-45 10:00:00 UTC+x",
@@ -188,6 +194,7 @@ def test_what_lies_there_under_any_name_keeps_nobody_else_from_being_collected(e
     assert "\x1b" not in exchange.log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "link", "fifo"])
 def test_what_is_no_folder_is_named_and_left_out(exchange, tmp_path, kind):
     exchange.hand_in(me(), **{"ps.ipynb": b"{}"}).rename(tmp_path / "taken back")
@@ -198,6 +205,7 @@ def test_what_is_no_folder_is_named_and_left_out(exchange, tmp_path, kind):
     assert not exchange.collect() and "was left out" in exchange.log and "\x1b" not in exchange.log
 
 
+@pytest.mark.slow
 def test_what_is_altered_after_it_was_handed_in_came_when_it_was_altered(exchange):
     folder = exchange.hand_in(me(), **{"ps.ipynb": b"{}"})
     file = folder / "ps.ipynb"
@@ -207,6 +215,7 @@ def test_what_is_altered_after_it_was_handed_in_came_when_it_was_altered(exchang
     assert exchange.collect()[f"{me()}/ps/timestamp.txt"].decode() == f"{came:%Y-%m-%d %H:%M:%S.%f} UTC"
 
 
+@pytest.mark.slow
 def test_a_submission_that_broke_off_does_not_replace_a_whole_one(exchange):
     exchange.hand_in(me(), **{"ps.ipynb": b"whole"})
     half = exchange.hand_in(f"{me()}", "2099-01-02", **{"ps.ipynb": b"ha"})

@@ -383,7 +383,12 @@ def compared_and_exempt(nb) -> tuple[int, int]:
     return exempt.count(False), exempt.count(True)
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=identify)
+@pytest.mark.parametrize(
+    "path",
+    # The capstone trains for a minute.
+    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem == "22_capstone")) for path in LESSONS],
+    ids=identify,
+)
 def test_a_lesson_prints_the_same_under_pytorch(path, record_property):
     pytest.importorskip("torch")
     nb = notebook(path)

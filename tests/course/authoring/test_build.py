@@ -152,6 +152,7 @@ def in_step(course):
 # What is stored
 
 
+@pytest.mark.slow
 def test_a_second_build_leaves_the_same_bytes(course):
     notebook = course / "notebooks/05_standin.ipynb"
     before = notebook.read_bytes()

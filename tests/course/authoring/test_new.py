@@ -59,6 +59,7 @@ def python(root, *arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_lesson_begun_builds_and_says_what_comes_next(tmp_path):
     root = copied(tmp_path)
     said = python(root, "-m", "course", "new", "lesson", "ray_optics")

@@ -641,6 +641,7 @@ def test_an_import_comes_from_the_other_module(sources, line, expected):
     assert [cell.source for cell in nb.cells] == sources
 
 
+@pytest.mark.slow
 def test_two_imports_are_compared_with_each_other(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.py").write_text("half = 0.5\ndef fail(): raise ValueError('no\\nline of one')\n")
@@ -725,6 +726,7 @@ def pytest_says(folder, *options):
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_pytest_has_an_item_for_each_check_and_each_cell(tmp_path):
     (tmp_path / "pytest.ini").touch()
     save(tmp_path / "a.ipynb", words("![](https://a.example/a.png)"), code("print(2)", text("1\n")), code("3"))
@@ -770,6 +772,7 @@ sys.exit(subprocess.run([{python!r}, *{entry!r}, *given]).returncode if given el
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt" or not shutil.which("git"), reason="git's hooks are run by their first line")
 @pytest.mark.parametrize(("id", "fault"), [("notebook-outputs", "stdout differs"), ("notebooks", "without words")])
 def test_a_hook_stops_the_commit_of_a_faulty_notebook_and_looks_at_changed_ones_alone(id, fault, tmp_path):

@@ -173,6 +173,7 @@ def points(story):
     return {row["ID number"]: row[f"Assignment: {NAME} (Real)"] for row in rows}
 
 
+@pytest.mark.slow
 def test_every_verb_succeeds_and_says_what_comes_next(story):
     assert {name: (ran.code, ran.err) for name, ran in story.said.items()} == dict.fromkeys(story.said, (0, ""))
     nexts = {"new": "class release", "release": "class collect", "moodle": "class grade", "grade": "class export"}

@@ -194,6 +194,7 @@ def test_of_sinews():
 """
 
 
+@pytest.mark.slow
 def test_of_a_file_the_tests_that_name_a_word_are_run(tmp_path):
     (tmp_path / "test_a.py").write_text(CHOSEN, encoding="utf-8")
     (tmp_path / "test_b.py").write_text("def test_of_other_things(): pass", encoding="utf-8")

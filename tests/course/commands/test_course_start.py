@@ -433,6 +433,7 @@ def clone(made, tmp_path):
     return copy
 
 
+@pytest.mark.slow
 def test_the_first_start_makes_an_environment_and_goes_on_in_it(made):
     clone, first = made
     assert first.stdout == clone.shows("1.0", "one", "--two")
@@ -446,6 +447,7 @@ def test_the_second_start_installs_nothing_and_says_nothing(clone):
     assert (second.stdout, second.stderr, second.returncode) == (clone.shows("1.0"), "", 7)
 
 
+@pytest.mark.slow
 def test_uv_installs_where_it_is_there(clone):
     uv = pytest.importorskip("uv")
     clone.need("2.0")
@@ -455,6 +457,7 @@ def test_uv_installs_where_it_is_there(clone):
     assert "Installed" in (clone.venv / environment.LOG).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_uv_cannot_find_pip_looks_for(clone):
     uv = pytest.importorskip("uv")
     clone.need("2.0")
@@ -469,6 +472,7 @@ def test_every_program_of_the_environment_imports_the_course(clone, tmp_path):
     assert done.stdout == f"{clone.root / 'course' / '__init__.py'}\n"
 
 
+@pytest.mark.slow
 def test_a_changed_lock_is_installed_into_the_same_environment(clone):
     clone.need("2.0")
     marker = clone.venv / "kept"
@@ -477,6 +481,7 @@ def test_a_changed_lock_is_installed_into_the_same_environment(clone):
     assert marker.exists()
 
 
+@pytest.mark.slow
 def test_a_package_lost_since_is_put_back(clone):
     next(clone.venv.rglob("tinywheel.py")).unlink()
     shutil.rmtree(next(clone.venv.rglob("tinywheel-1.0.dist-info")))
@@ -522,6 +527,7 @@ def test_the_environment_may_be_elsewhere(made, tmp_path):
     assert clone.start(UNDERTORCH_VENV=str(elsewhere)).stdout == clone.shows("1.0", venv=elsewhere)
 
 
+@pytest.mark.slow
 def test_without_a_network_it_says_so_names_the_log_and_goes_on_later(clone):
     clone.need("3.0")
     nowhere = {"PIP_NO_INDEX": None, "PIP_FIND_LINKS": "", "PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "1"}
@@ -548,6 +554,7 @@ def test_someones_own_environment_is_added_to_and_never_replaced(made, tmp_path)
     assert (own / "pyvenv.cfg").exists()
 
 
+@pytest.mark.slow
 def test_a_package_that_does_not_match_its_hash_is_refused(clone):
     clone.need("4.0")
     write_wheel(clone.wheels, "tinywheel", "4.0", {"tinywheel.py": b"VERSION = 'not ours'\n"})
@@ -674,6 +681,7 @@ def fetch(url, data=None):
             time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops_on_ctrl_c(tmp_path):
     if lacking := locks.missing("course"):
         pytest.skip(f"this environment lacks {', '.join(lacking)}")
@@ -867,6 +875,7 @@ def test_more(row):
 """
 
 
+@pytest.mark.slow
 def test_without_pytorch_a_table_is_one_item_that_stands_for_all(hooks, tmp_path):
     (tmp_path / "test_a.py").write_text(TABLES, encoding="utf-8")
     shutil.copy(hooks.__file__, tmp_path)

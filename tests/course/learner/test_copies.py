@@ -470,6 +470,7 @@ def begin(root: Path, barrier) -> None:
     copies.start_all(root)
 
 
+@pytest.mark.slow
 def test_two_starts_at_once_lose_nothing(tmp_path):
     blank(tmp_path)
     context = multiprocessing.get_context("spawn")

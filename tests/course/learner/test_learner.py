@@ -753,6 +753,7 @@ def count(place: str, key: str, times: int) -> None:
             record.update(key, lambda entry: entry.update(attempts=entry.get("attempts", 0) + 1))
 
 
+@pytest.mark.slow
 def test_two_notebooks_at_once_lose_nothing(place):
     context = multiprocessing.get_context("spawn")
     keys = ["05.1", "05.1", "05.2"]
@@ -764,6 +765,7 @@ def test_two_notebooks_at_once_lose_nothing(place):
     assert record.read() == {"05.1": {"attempts": 30}, "05.2": {"attempts": 15}}
 
 
+@pytest.mark.slow
 def test_a_kernel_killed_while_it_writes_leaves_a_whole_file_and_no_lock(place):
     count(str(place), "05.1", 1)
     context = multiprocessing.get_context("spawn")

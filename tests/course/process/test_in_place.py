@@ -74,6 +74,7 @@ print((sim + sim).sum().item())
 """
 
 
+@pytest.mark.slow
 def test_the_engine_gives_there_what_it_gives_here():
     here = subprocess.run(
         [sys.executable, "-c", ENGINE.replace("threads.helpers", "[]")],
@@ -83,6 +84,7 @@ def test_the_engine_gives_there_what_it_gives_here():
     assert printed(ENGINE, OMP_NUM_THREADS="4") == here.stdout
 
 
+@pytest.mark.slow
 def test_a_graph_is_drawn_by_the_page_where_nothing_else_can():
     pytest.importorskip("graphviz_anywidget")
     program = """
@@ -137,11 +139,13 @@ def errors_of(tmp_path, *names):
     return found
 
 
+@pytest.mark.slow
 def test_cells_of_a_lesson_do_there_what_they_do_here(tmp_path):
     found = errors_of(tmp_path, "notebooks/04_autograd.ipynb")
     assert len(found) > 20 and [cell for cell in found if cell[2:] not in ([""], [cell[2], cell[2]])] == []
 
 
+@pytest.mark.slow
 def test_worked_solutions_are_right_and_blank_ones_not_attempted(tmp_path):
     found = errors_of(tmp_path, "solutions/05_graph.ipynb", "exercises/05_graph.ipynb")
     right = {error for name, _, error, *_ in found if name.startswith("solutions")}

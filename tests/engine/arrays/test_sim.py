@@ -379,9 +379,8 @@ WITH_GPU = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("files", "chosen"), [(WITH_GPU, "not slow"), pytest.param(WITH_GPU[3:4], "slow", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("files", "chosen"), [(WITH_GPU, "not slow"), (WITH_GPU[3:4], "slow")])
 def test_what_is_written_for_cupy_runs_with_numpy_under_its_names(files, chosen):
     """The tests that need a GPU, but for first derivatives, with ``stand_in_cupy`` in place of CuPy."""
     command = [sys.executable, *"-m pytest -v --color=no -p stand_in_cupy -p no:cacheprovider -m".split()]

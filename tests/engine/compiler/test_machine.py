@@ -128,6 +128,7 @@ def test_functions_of_vector_math():
     np.testing.assert_allclose(out, np.exp(x.astype(np.float64)), rtol=3e-7)
 
 
+@pytest.mark.slow
 def test_what_needs_memory_compiles_too():
     text = (
         "def loop(first, last, x0, out0):\n    y = empty(2, float32)\n    y[:] = x0[first]\n    return (y, y[1] ** 2)\n"
@@ -269,6 +270,7 @@ def test_found_on_disk():
     assert not added(), "what was found is still there"
 
 
+@pytest.mark.slow
 def test_found_by_another_process():
     assert output(python(PROGRAM)) == "[1.0, 3.0, 5.0, 7.0, 9.0] 1 True"
     assert output(python(PROGRAM)) == "[1.0, 3.0, 5.0, 7.0, 9.0] 0 False"
@@ -286,6 +288,7 @@ def test_a_loop_found_on_disk_is_of_its_types():
     assert not loop.signatures[3][2].mutable
 
 
+@pytest.mark.slow
 def test_two_processes_at_once():
     both = [python(PROGRAM) for _ in range(2)]
     assert all(output(process).startswith("[1.0, 3.0, 5.0, 7.0, 9.0]") for process in both)

@@ -17,7 +17,7 @@ from engine.collectives.nccl import Machine
 PROGRAM = "collectives.py"
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("check", checks_of(PROGRAM))
 def test_a_check_holds_on_every_rank(check, ranks):
     given(PROGRAM, ranks, check)
@@ -32,7 +32,7 @@ def test_pytorch_says_and_gives_the_same(check):
     assert mine == theirs
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_calls_that_do_not_fit_are_told_alike_on_all_ranks(ranks):
     found = given(PROGRAM, ranks, "other_shapes_on_other_ranks_are_told_to_all")
     told = found[0]
@@ -46,7 +46,7 @@ def test_calls_that_do_not_fit_are_told_alike_on_all_ranks(ranks):
     assert ["DistBackendError", "all_to_all: rank 0 sends 2 elements to rank 0, which has a place for 1"] == told[7]
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_what_is_found_about_groups_and_devices(ranks):
     n = ranks
     for rank in range(n):

@@ -13,7 +13,7 @@ from engine.utils.data import DistributedSampler
 PROGRAM = "parallel.py"
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("check", checks_of(PROGRAM))
 def test_a_check_holds_on_every_rank(check, ranks):
     given(PROGRAM, ranks, check)
@@ -56,7 +56,7 @@ def test_pytorch_with_gloo_gives_the_same(check, ranks):
             np.testing.assert_allclose(ours, its, rtol=0, atol=EXACT.get(check, 3e-6))
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_models_that_differ_are_named(ranks):
     for found in given(PROGRAM, ranks, "models_that_differ_are_noticed_with_the_name"):
         (kind, shape), (_, number), (_, dtype) = found

@@ -252,13 +252,13 @@ def made(key: str) -> dict[str, list[str]]:
     exercise = find(key)
     source = re.sub(r" *### (?:BEGIN|END) SOLUTION\n?", "", cell(key, "solutions") or "")
     asked = asked_of(key)
-    if not callable(exercise.answer) or not source or not asked or exercise.trial is None:
+    if not callable(exercise.answer) or not source or not asked:
         return {}
 
     def came(code: str) -> str:
         names = _before(key)
         exec(code, names)
-        tried = judge.tried(exercise.trial, eval(asked, names), function=True)
+        tried = judge.tried(judge.trial_of(exercise, False), eval(asked, names), function=True)
         return signature(tried.seen or [])
 
     with running.in_silence():

@@ -63,7 +63,8 @@ class Exercise(NamedTuple):
 
     `trial(attempt)` is a generator of steps, `(shown, function, *arguments)`: how the step reads, and what is called.
     It runs with the oracle, with the attempt and with each wrong answer, and makes its inputs anew each time; the
-    attempt is right when every step returns (or raises), and leaves its arguments, as with the oracle.
+    attempt is right when every step returns (or raises), and leaves its arguments, as with the oracle. What reads ""
+    is hidden: it runs in grading alone.
     """
 
     key: str  # "05.1"
@@ -72,13 +73,17 @@ class Exercise(NamedTuple):
     wrong: tuple[tuple[Any, str], ...]  # what people really write, and what to tell them
     hints: tuple[str, str, str]
     trial: Trial = given
-    hidden: Trial | None = None  # steps that are run in grading alone, and never shown
     properties: tuple[Property, ...] = ()  # what an answer must have besides, each with a sentence of its own
     entries: Mapping[Any, Entries] = MappingProxyType({})  # of a value: what is wrong there, by number (from 1) or key
     understood: str = ""  # one sentence after *correct*: what has been understood
     once: Callable[[Any], str] | None = None  # what a sealed test says of a right attempt; the first one's is kept
     tolerance: float = 1e-4  # relative, for floating-point results
     seconds: float = 10.0  # of computing, for the whole trial
+
+    @property
+    def hidden(self) -> bool:
+        """Tell whether it has hidden steps."""
+        return any(not shown for shown, *_ in self.trial(self.answer))
 
     @property
     def lesson(self) -> str:

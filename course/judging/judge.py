@@ -5,7 +5,9 @@ notebook, the engine that judges is as it was written.
 """
 
 import builtins
+import functools
 from ast import literal_eval
+from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -61,9 +63,12 @@ def judge(exercise: Exercise, attempt: Any, hidden: bool = False, source: str = 
 
 def trial_of(exercise: Exercise, hidden: bool) -> Trial:
     """Return the steps that are asked for."""
-    trial = exercise.hidden if hidden else exercise.trial
-    assert trial is not None, f"{exercise.key} has no hidden steps"
-    return trial
+    assert exercise.hidden or not hidden, f"{exercise.key} has no hidden steps"
+    return functools.partial(_steps, exercise.trial, hidden)
+
+
+def _steps(trial: Trial, hidden: bool, attempt: Any) -> Iterator[tuple]:
+    return (step for step in trial(attempt) if hidden != bool(step[0]))
 
 
 def expected(exercise: Exercise, hidden: bool = False) -> Expected:

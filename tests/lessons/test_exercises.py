@@ -88,7 +88,7 @@ def test_an_exercise_has_points_three_hints_and_two_wrong_answers_with_words_of_
 def test_hidden_tests_stand_in_the_solution_where_the_exercise_has_any(exercise):
     source = lesson_file(exercise.lesson, "exercises.md").read_text(encoding="utf-8")
     region = rf'### BEGIN HIDDEN TESTS\ncheck\("{exercise.key}", .*, hidden=True\)\n### END HIDDEN TESTS\n'
-    assert bool(re.search(region, source)) == (exercise.hidden is not None)
+    assert bool(re.search(region, source)) == exercise.hidden
 
 
 # --- Blank, solved, wrong

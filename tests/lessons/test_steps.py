@@ -52,7 +52,7 @@ def test_each_step_has_a_cell_to_fill_in_and_a_check_below_in_the_order_of_the_t
 @each_step
 def test_a_step_has_three_hints_no_points_and_words_for_each_wrong_answer(step):
     says = [message for _, message in step.wrong] + [one.says for one in step.properties]
-    assert step.points == 0 and len(step.hints) == 3 and step.hidden is None
+    assert step.points == 0 and len(step.hints) == 3 and not step.hidden
     assert len(set(says)) == len(says) >= 2 and step.key not in exercises.of_lesson(step.lesson)
 
 

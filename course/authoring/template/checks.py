@@ -12,9 +12,6 @@ from course.judging.mistakes import mistakes
 def squares_trial(mean_of_squares: Callable) -> Iterator[tuple]:
     yield "x = [1., 2., 3.]", mean_of_squares, engine.tensor([1.0, 2.0, 3.0])
     yield "x = [[-1.5, 0.5], [2., 4.]]", mean_of_squares, engine.tensor([[-1.5, 0.5], [2.0, 4.0]])
-
-
-def squares_more(mean_of_squares: Callable) -> Iterator[tuple]:
     yield "", mean_of_squares, engine.tensor([0.5, -3.0, 2.5, 8.0])
 
 
@@ -28,7 +25,6 @@ EXERCISES = (
         points=1,
         answer=squares,
         trial=squares_trial,
-        hidden=squares_more,
         wrong=mistakes(
             lambda x: x.mean() ** 2,
             "You took the mean first, and squared that. Square each number first.",

@@ -26,9 +26,6 @@ def with_a_point(chessboard: Callable, n: int) -> Any:
 def board_trial(chessboard: Callable) -> Iterator[tuple]:
     yield "chessboard(4)", with_a_point, chessboard, 4
     yield "chessboard(5)", with_a_point, chessboard, 5
-
-
-def board_more(chessboard: Callable) -> Iterator[tuple]:
     yield "", with_a_point, chessboard, 1
     yield "", with_a_point, chessboard, 8
 
@@ -98,9 +95,6 @@ def warmest_trial(warmest_day: Callable) -> Iterator[tuple]:
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
     rows = [[14.0, 21.5, 17.0], [15.0, 24.0, 18.0]]
     yield f"warmest_day({rows}), a plain integer", not_numpys, warmest_day, engine.tensor(rows)
-
-
-def warmest_more(warmest_day: Callable) -> Iterator[tuple]:
     yield "", not_numpys, warmest_day, engine.randn(7, 4)
     yield "", warmest_day, -engine.ones(3, 2) - engine.eye(3, 2)
 
@@ -122,14 +116,11 @@ def signed_trial(without_negatives: Callable) -> Iterator[tuple]:
     yield "t = [300.0, -0.001, 1e6, -1e6]", without_negatives, engine.tensor([300.0, -0.001, 1e6, -1e6])
     wide = engine.tensor([0.1, -0.1], dtype=engine.float64)
     yield "t = [0.1, -0.1], float64", without_negatives, wide
+    yield "", without_negatives, engine.randn(2, 3, 4)
+    yield "", without_negatives, engine.tensor([-0.001, 1e6])
 
 
 SIGNED = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]
-
-
-def signed_more(without_negatives: Callable) -> Iterator[tuple]:
-    yield "", without_negatives, engine.randn(2, 3, 4)
-    yield "", without_negatives, engine.tensor([-0.001, 1e6])
 
 
 def copy_kept_clean(t: Any) -> Any:
@@ -177,9 +168,6 @@ def totals_trial(totals: Callable) -> Iterator[tuple]:
     yield f"points = {points}\nweights = {weights}", totals, engine.tensor(points), engine.tensor(weights)
     points, weights = [[10.0, 20.0, 40.0]], [[0.25, 0.25, 0.5], [1.0, 0.0, 0.0]]
     yield f"points = {points}\nweights = {weights}", totals, engine.tensor(points), engine.tensor(weights)
-
-
-def totals_more(totals: Callable) -> Iterator[tuple]:
     yield "", totals, engine.rand(5, 3), engine.rand(2, 3)
 
 
@@ -200,9 +188,6 @@ def celsius_trial(to_celsius: Callable) -> Iterator[tuple]:
     yield "array = [32.0, 212.0, 33.0]", to_celsius, np.array([32.0, 212.0, 33.0])
     shown = "array = [32.0, 212.0], and -100.0 is written into the tensor at place 0: what is in the array?"
     yield shown, written_into, to_celsius, np.array([32.0, 212.0])
-
-
-def celsius_more(to_celsius: Callable) -> Iterator[tuple]:
     yield "", to_celsius, np.array([[50.0, 59.0], [68.0, 0.0]])
     yield "", written_into, to_celsius, np.array([5.0, 14.0, 23.0], dtype=np.float32)
 
@@ -327,7 +312,6 @@ EXERCISES = (
         points=1,
         answer=board,
         trial=board_trial,
-        hidden=board_more,
         wrong=mistakes(
             ones_at((EVEN, EVEN)),
             "The even rows are right. The odd ones hold no 1 yet.",
@@ -391,7 +375,6 @@ EXERCISES = (
         points=1,
         answer=warmest,
         trial=warmest_trial,
-        hidden=warmest_more,
         wrong=mistakes(
             lambda t: t.mean(dim=0).argmax().item(),
             "dim=0 takes the days away: this is the warmest time of day. Which dimension has to go?",
@@ -471,7 +454,6 @@ EXERCISES = (
         points=1,
         answer=lambda t: engine.relu(t),
         trial=signed_trial,
-        hidden=signed_more,
         wrong=mistakes(
             in_itself,
             "The tensor that was given has changed: you wrote into it, under its own name, under a second one, or "
@@ -529,7 +511,6 @@ EXERCISES = (
         points=2,
         answer=weighted,
         trial=totals_trial,
-        hidden=totals_more,
         wrong=mistakes(
             lambda p, w: p @ w,
             "A row on the left meets a *column* on the right. A proposal's weights stand in a row of weights.",
@@ -586,7 +567,6 @@ EXERCISES = (
         points=2,
         answer=celsius,
         trial=celsius_trial,
-        hidden=celsius_more,
         wrong=mistakes(
             lambda array: (engine.from_numpy(array) - 32) * 5 / 9,
             "The result is right, but the array still holds Fahrenheit. `t - 32` makes a new tensor with memory of "

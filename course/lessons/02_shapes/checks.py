@@ -171,9 +171,6 @@ def tiny_trial(tiny: Any) -> Iterator[tuple]:
     yield shown, recipe, tiny, (1, 4), (4, 1), 8, "expand", 3, 4
     shown = "t = Tiny(list(range(100, 124)), (3, 1), (2, 1)), t.expand(3, 3)"
     yield shown, recipe, tiny, (3, 1), (2, 1), 0, "expand", 3, 3
-
-
-def tiny_more(tiny: Any) -> Iterator[tuple]:
     yield "", placed, tiny, (2, 3, 2), (6, 2, 1), 3, 1, 2, 1
     yield "", recipe, tiny, (2, 5), (5, 2), 1, "T"
     yield "", recipe, tiny, (2, 3, 4), (12, 4, 1), 0, "permute", 1, 2, 0
@@ -192,9 +189,6 @@ def rows_trial(as_rows: Callable) -> Iterator[tuple]:
     shown = "batch = arange(36).reshape(3, 2, 2, 3).permute(0, 3, 1, 2)"
     yield shown, as_rows, counted(3, 2, 2, 3).permute(0, 3, 1, 2)
     yield "batch = arange(6).reshape(1, 3, 1, 2)", as_rows, counted(1, 3, 1, 2)
-
-
-def rows_more(as_rows: Callable) -> Iterator[tuple]:
     yield "", as_rows, counted(3, 4, 2, 5).transpose(1, 2)
     yield "", as_rows, counted(1, 2, 3, 1).permute(0, 3, 1, 2)
 
@@ -227,9 +221,6 @@ def shares_trial(shares: Callable) -> Iterator[tuple]:
         [[0.3, 1.7, 0.6], [0.25, -0.75, 2.6]],
     ):
         yield f"table = {rows}", shares, engine.tensor(rows)
-
-
-def shares_more(shares: Callable) -> Iterator[tuple]:
     yield "", shares, engine.rand(4, 3) + 0.1
     yield "", shares, engine.rand(3, 3) + 0.1
 
@@ -249,9 +240,6 @@ def distances_trial(distances: Callable) -> Iterator[tuple]:
         ([[0.3, -1.7]], [[1.4, 0.1], [-3.25, 2.6]]),
     ):
         yield f"p = {p}\nq = {q}", distances, engine.tensor(p), engine.tensor(q)
-
-
-def distances_more(distances: Callable) -> Iterator[tuple]:
     yield "", distances, engine.randn(5, 2), engine.randn(3, 2)
     yield "", distances, engine.randn(1, 2, dtype=engine.float64), engine.randn(4, 2, dtype=engine.float64)
 
@@ -277,9 +265,6 @@ def tiles_trial(tiles: Callable) -> Iterator[tuple]:
     yield "picture = arange(18).reshape(3, 6), size = 3", tiles, counted(3, 6), 3
     shown = "picture = arange(16).reshape(4, 4), size = 2, and -1 is written into tile [0, 1]: the picture"
     yield shown, written_into, tiles, counted(4, 4), 2
-
-
-def tiles_more(tiles: Callable) -> Iterator[tuple]:
     yield "", tiles, counted(6, 4), 2
     yield "", written_into, tiles, counted(2, 6), 2
 
@@ -386,7 +371,6 @@ EXERCISES = (
         points=3,
         answer=Recipe,
         trial=tiny_trial,
-        hidden=tiny_more,
         wrong=mistakes(
             with_methods(place=lambda t, *index: Written.place(t, *index) - t.offset),
             "place counts from 0. A tensor begins at its offset: add that to the sum.",
@@ -487,7 +471,6 @@ EXERCISES = (
         points=1,
         answer=joined,
         trial=rows_trial,
-        hidden=rows_more,
         wrong=mistakes(
             lambda t: t.view(len(t), -1),
             "view promises not to copy, and after permute the numbers of a row do not follow each other in memory. "
@@ -542,7 +525,6 @@ EXERCISES = (
         points=1,
         answer=shared,
         trial=shares_trial,
-        hidden=shares_more,
         wrong=mistakes(
             lambda t: t / t.sum(dim=1),
             "The sums stand in a row, and meet the columns: for a square table, that goes unnoticed.",
@@ -595,7 +577,6 @@ EXERCISES = (
         points=2,
         answer=distance_by_distance,
         trial=distances_trial,
-        hidden=distances_more,
         wrong=mistakes(
             lambda p, q: ((p - q[:, None]) ** 2).sum(dim=2).sqrt(),
             "Transposed: [i, j] belongs to point i of p and point j of q.",
@@ -672,7 +653,6 @@ EXERCISES = (
         points=3,
         answer=cut,
         trial=tiles_trial,
-        hidden=tiles_more,
         wrong=mistakes(
             lambda t, n: t.reshape(t.shape[0] // n, t.shape[1] // n, n, n),
             "The shape is right. But reshape keeps the order of reading: these are pieces of lines, end to end.",

@@ -35,9 +35,6 @@ def brighten_trial(brighten):
     yield "pixels = [[235, 240, 236]], by = 20", brighten, picture([235, 240, 236]), 20
     yield "pixels = [[128, 210, 254]], by = 1", brighten, picture([128, 210, 254]), 1
     yield "pixels = [[1, 99], [250, 255]], by = 255", brighten, picture([1, 99], [250, 255]), 255
-
-
-def brighten_more(brighten):
     yield "", brighten, picture([254, 255, 3], [128, 127, 0]), 1
     yield "", brighten, picture([0, 128, 255]), 0
 
@@ -86,9 +83,6 @@ def average_trial(average):
     yield "x: 1000 times 100, float16", average, engine.full((1000,), 100.0, dtype=engine.float16)
     for short in (engine.bfloat16, engine.float16):  # neither has room for the digits of 4 / 3
         yield f"x = [1., 1., 2.], {str(short).partition('.')[2]}", average, engine.tensor([1.0, 1.0, 2.0], dtype=short)
-
-
-def average_more(average):
     yield "", average, engine.full((30, 40), 200, dtype=engine.uint8)
     yield "", average, engine.full((9000,), 20.0, dtype=engine.float16)
     yield "", average, engine.tensor([[0.5, 3.0], [2.0, 0.25], [1.0, 1.0]], dtype=engine.bfloat16)
@@ -131,9 +125,6 @@ def without_finfo(epsilon, dtype):
 def epsilon_trial(epsilon):
     yield "dtype = float16", without_finfo, epsilon, engine.float16
     yield "dtype = float32", without_finfo, epsilon, engine.float32
-
-
-def epsilon_more(epsilon):
     yield "", without_finfo, epsilon, engine.bfloat16
     yield "", without_finfo, epsilon, engine.float64
 
@@ -208,9 +199,6 @@ def add_trial(add):
     yield "x = [0.5, 0.25] (float64) on sim, y = [1., 2.] on cpu", where, add, half.double().to("sim"), here
     yield "x = [1., 2.] on cpu, y = [0.5, 0.25] (float64) on sim", where, add, here, half.double().to("sim")
     yield "x = 3 (no dimensions) on cpu, y = [1., 2.] on sim", where, add, engine.tensor(3.0), here.to("sim")
-
-
-def add_more(add):
     here = engine.tensor([[1.0, 2.0]])
     yield "", where, add, here.to("sim"), (here * 3).to("sim")
     yield "", where, add, here.half(), (here * 70000).to("sim")
@@ -300,7 +288,6 @@ EXERCISES = (
         points=2,
         answer=brighten,
         trial=brighten_trial,
-        hidden=brighten_more,
         wrong=mistakes(
             lambda pixels, by: (pixels + by).clamp(max=255),
             "What is above 255 has started again from 0: uint8 itself never holds more than 255. Limit the sum "
@@ -371,7 +358,6 @@ EXERCISES = (
         points=1,
         answer=average,
         trial=average_trial,
-        hidden=average_more,
         wrong=mistakes(
             lambda x: x.mean(),
             "A mean has a point, and mean() refuses types without. Change the type first.",
@@ -444,7 +430,6 @@ EXERCISES = (
         points=2,
         answer=epsilon,
         trial=epsilon_trial,
-        hidden=epsilon_more,
         tolerance=1e-9,
         wrong=mistakes(
             lambda dtype: halved(dtype, back=lambda step: step),
@@ -509,7 +494,6 @@ EXERCISES = (
         points=1,
         answer=add_at_x,
         trial=add_trial,
-        hidden=add_more,
         wrong=mistakes(
             lambda x, y: x + y,
             "Tensors in different places do not mix. Move one of them: `.to(device)`.",

@@ -46,9 +46,6 @@ def slope_trial(slope_at):
     x = number_and_slope(0.3, grad=6.0)  # a slope of -11.1111: rounding shows, and so do 16 bits
     shown = "f(x) = 1 / x, x = tensor(0.3000, requires_grad=True), x.grad = tensor(6.) from before"
     yield shown, watched, slope_at, lambda x: 1 / x, x
-
-
-def slope_more(slope_at):
     yield "", watched, slope_at, lambda x: (x.exp() - 1) / x, number_and_slope(0.5, grad=-1.0)
 
 
@@ -122,9 +119,6 @@ def step_trial(step):
     yield "f(x) = x * x, x = 4, rate = 0.1, one step", stepped, step, square, 4.0, 0.1, 1
     yield "f(x) = x * x, x = 4, rate = 0.1, three steps", stepped, step, square, 4.0, 0.1
     yield "f(x) = x**2 + 3 * x + 5, x = -2, rate = 0.25, three steps", stepped, step, valley, -2.0, 0.25
-
-
-def step_more(step):
     yield "", stepped, step, lambda x: x.exp(), 0.25, 0.125
 
 
@@ -157,9 +151,6 @@ def walk_trial(walk):
     yield "f(x) = x**2 + 3 * x + 5, start = 4, rate = 0.1, 6 steps", walk, valley, 4.0, 0.1, 6
     yield "f(x) = x * x, start = -4, rate = 0.25, 4 steps", walk, square, -4.0, 0.25, 4  # slopes below 0
     yield "f(x) = x * x, start = 4, rate = 0.75, 4 steps", walk, square, 4.0, 0.75, 4  # and of both signs, in turn
-
-
-def walk_more(walk):
     yield "", walk, lambda x: x**4 - 2 * x**2 + x, 0.0, 0.1, 12
 
 
@@ -213,9 +204,6 @@ def parabola_trial(fit):
         engine.tensor([2.0, -1.5, -6.0]),
     )  # the best bend and height: below, above 0
     yield "xs = [-1, 0.5, 2], ys = [2, -1.5, -6], rate = 0.05, 5 steps", fit, xs, ys, 0.05, 5
-
-
-def parabola_more(fit):
     yield "", fit, engine.tensor([-1.0, 0.5, 1.5, 2.0]), engine.tensor([0.5, 0.0, -1.5, -3.0]), 0.05, 60
 
 
@@ -325,7 +313,6 @@ EXERCISES = (
         points=1,
         answer=exact_slope,
         trial=slope_trial,
-        hidden=slope_more,
         tolerance=1e-6,
         wrong=mistakes(
             takes_notes_now,
@@ -388,7 +375,6 @@ EXERCISES = (
         points=2,
         answer=by_formula,
         trial=step_trial,
-        hidden=step_more,
         wrong=mistakes(
             changed(one_step, "x -=", "x +="),
             "That is a step uphill. Where the slope is above 0, going down means a smaller x.",
@@ -462,7 +448,6 @@ EXERCISES = (
         points=1,
         answer=walked,
         trial=walk_trial,
-        hidden=walk_more,
         wrong=mistakes(
             never_cleared,
             "From the second step on, the old slopes are still in x.grad. Clear it in every round.",
@@ -529,7 +514,6 @@ EXERCISES = (
         points=2,
         answer=fitted,
         trial=parabola_trial,
-        hidden=parabola_more,
         wrong=mistakes(
             lambda xs, ys, rate, steps: fitted(xs, ys, rate, steps, of=np.sum),
             "You walk on the sum of the squares. The mean is asked for.",

@@ -64,9 +64,6 @@ def count_trial(count):
     yield "count_nodes(h.grad_fn), where h = (3 * b).exp(), and 3 is a plain number", count, (3 * b).exp().grad_fn
     yield "count_nodes(x.grad_fn), where x = x + x was done 8 times", count, doubled(8).grad_fn
     yield "count_nodes(x.grad_fn), where x = x + x was done 40 times", counted_soon, count, doubled(40).grad_fn
-
-
-def count_more(count):
     (p,) = knobs(0.5)
     q = p.tanh()
     yield "", count, (q * q / (q + p) + 1).grad_fn
@@ -147,9 +144,6 @@ def division_trial(backward):
     yield "three at once: arriving = [10, 2, 3], x = [1, 5, -4], y = [4, 2, 0.5]", backward, arriving, x, y
     arriving, x, y = map(engine.tensor, ([10.0, -2.0, 3.0], [1.0, 5.0, -3.0], [-4.0, -0.5, -2.0]))
     yield "three at once: arriving = [10, -2, 3], x = [1, 5, -3], y = [-4, -0.5, -2]", backward, arriving, x, y
-
-
-def division_more(backward):
     yield "", backward, *map(engine.tensor, ([-1.0, 0.5], [3.0, -2.0], [0.5, 5.0]))
 
 
@@ -216,9 +210,6 @@ def back_trial(go_back):
     a, b = knobs([2.0, 4.0], [3.0, 5.0])
     total = (2 * (a + b + a)).sum()
     yield "(2 * (a + b + a)).sum() with a = [2, 4], b = [3, 5]", gradients_at, go_back, total.grad_fn, [a, b]
-
-
-def back_more(go_back):
     p, q = knobs(0.5, 1.5)
     yield "", gradients_at, go_back, ((p * q).tanh() / q + p.exp() * p).grad_fn, [p, q]
 
@@ -285,9 +276,6 @@ def once_trial(each_node_once):
         for _ in range(times):
             y = y + y
         yield f"y = y + y, done {times} times: found at the leaf", visited_once, each_node_once, y.grad_fn, [x]
-
-
-def once_more(each_node_once):
     p, q = knobs(0.5, 1.5)
     h = (p * q).tanh()
     yield "", visited_once, each_node_once, (h / q + h * h + p.exp() * p).grad_fn, [p, q]
@@ -455,7 +443,6 @@ EXERCISES = (
         points=2,
         answer=count,
         trial=count_trial,
-        hidden=count_more,
         wrong=mistakes(
             each_path,
             "You count a node once for each path that leads to it. Remember the nodes that you have seen.",
@@ -524,7 +511,6 @@ EXERCISES = (
         points=1,
         answer=division,
         trial=division_trial,
-        hidden=division_more,
         wrong=mistakes(
             lambda g, x, y: (g / y, g * x / y**2),
             "A larger y makes x / y smaller: there is a minus missing.",
@@ -578,7 +564,6 @@ EXERCISES = (
         points=2,
         answer=path_by_path,
         trial=back_trial,
-        hidden=back_more,
         wrong=mistakes(
             changed(go_back, SUM, "arriving"),
             "Along a path it is right now. But what arrives at a leaf takes the place of what arrived before. Add "
@@ -642,7 +627,6 @@ EXERCISES = (
         points=3,
         answer=when_all_is_there,
         trial=once_trial,
-        hidden=once_more,
         wrong=mistakes(
             along_every_path,
             "You visit a node once for each path that leads to it. Let what arrives wait at the node, and pass on "

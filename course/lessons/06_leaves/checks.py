@@ -32,9 +32,6 @@ def knobs_trial(small_knobs: Callable) -> Iterator[tuple]:
     yield "engine.manual_seed(7), small_knobs(2, engine.float32)", made, small_knobs, 2, engine.float32, 7
     # From 16 numbers on, `randn` draws in another order, and other ones in float64.
     yield "small_knobs(20, engine.float64)", made, small_knobs, 20, engine.float64
-
-
-def knobs_more(small_knobs: Callable) -> Iterator[tuple]:
     yield "", made, small_knobs, 5, engine.float64, 3
     yield "", made, small_knobs, 33, engine.float64, 4
     yield "", made, small_knobs, 1, engine.float32
@@ -80,9 +77,6 @@ def slopes_trial(slopes: Callable) -> Iterator[tuple]:
     yield "x = 1, functions = [2 * x + 1, x * x, x * x]", through, slopes, 1.0, [doubled_plus_one, squared, squared]
     shown = "x = [1., 2.], functions = [2 * x + 1, x * x, x.sum()]"
     yield shown, through, slopes, [1.0, 2.0], [doubled_plus_one, squared, total]
-
-
-def slopes_more(slopes: Callable) -> Iterator[tuple]:
     yield "", through, slopes, [0.5, -1.0, 2.0], [squared, squared, total, doubled_plus_one]
     yield "", through, slopes, 1.5, [engine.exp]
 
@@ -193,9 +187,6 @@ def limit_trial(limit: Callable) -> Iterator[tuple]:
     yield shown, beside_another, limit, 1.0
     shown = "limit(x, 1.0), and (x * [0.5, -4]).sum().backward() three times: x.grad"
     yield shown, three_times, limit, [0.5, -4.0], 1.0
-
-
-def limit_more(limit: Callable) -> Iterator[tuple]:
     yield "", at_a_result, limit, [-0.1, 0.3, 5.0, -0.7], 0.25
     yield "", at_a_knob, limit, [12.0, -3.0], 4.0
     yield "", beside_another, limit, 3.0
@@ -279,9 +270,6 @@ def find_trial(knobs_of: Callable) -> Iterator[tuple]:
     yield shown, names_found, knobs_of, w * b, "wb", [w, b]
     (w,) = knobs(1)
     yield "y = w, doubled 12 times by y = y + y", names_found, knobs_of, doubled(w, 12), "w", [w]
-
-
-def find_more(knobs_of: Callable) -> Iterator[tuple]:
     u, v, w = knobs(3)
     h = (u * v).exp()
     y = h / v + h.detach() * w
@@ -397,7 +385,6 @@ EXERCISES = (
         points=1,
         answer=in_place,
         trial=knobs_trial,
-        hidden=knobs_more,
         wrong=mistakes(
             lambda n, dtype: (engine.randn(n) * 0.1).requires_grad_().to(dtype),
             "With 32 bits that is right, with 64 it is not: there, `to` makes another tensor, which is a result.",
@@ -444,7 +431,6 @@ EXERCISES = (
         points=2,
         answer=kept,
         trial=slopes_trial,
-        hidden=slopes_more,
         wrong=mistakes(
             lambda x, functions: [None for _ in functions],
             "There are no slopes: a result keeps none, unless it was asked to, by `retain_grad()` before `backward()`.",
@@ -528,7 +514,6 @@ EXERCISES = (
         points=2,
         answer=hook(lambda arriving, most: engine.where(arriving.abs() > most, most * arriving.sign(), arriving)),
         trial=limit_trial,
-        hidden=limit_more,
         wrong=mistakes(
             hook(lambda arriving, most: arriving.clamp(max=most)),
             "Above it is limited, and below it is not: -4 is as large as 4, in the other direction.",
@@ -616,7 +601,6 @@ EXERCISES = (
         points=2,
         answer=by_layers,
         trial=find_trial,
-        hidden=find_more,
         wrong=mistakes(
             one_step_back,
             "You have looked one step back. The ends of the graph may be further away.",

@@ -36,9 +36,6 @@ def mean_trial(mean_gradient: Callable) -> Iterator[tuple]:
     w = knob(0.5)
     shown = "common = (w * w).exp(), losses = [2 * common, common * common, common + w], w = 0.5, w.grad is None"
     yield shown, mean_gradient, with_a_common_beginning(w), w
-
-
-def mean_more(mean_gradient: Callable) -> Iterator[tuple]:
     w = knob([0.5, -1.0], before=[7.0, 8.0])
     yield "", mean_gradient, [w.sum(), (w * w).sum(), w.exp().sum(), w[0] * w[1]], w
 
@@ -141,9 +138,6 @@ def parts_trial(gradient_in_parts: Callable) -> Iterator[tuple]:
             "whether the notes kept more than `size` examples at once"
         )
         yield shown, in_parts, gradient_in_parts, n, size, before
-
-
-def parts_more(gradient_in_parts: Callable) -> Iterator[tuple]:
     yield "", in_parts, gradient_in_parts, 7, 3, -2.0
     yield "", in_parts, gradient_in_parts, 6, 1
 
@@ -200,9 +194,6 @@ def read_trial(read: Callable) -> Iterator[tuple]:
             f"w = 1.5, numbers = {numbers}: the losses, where w is in the end, and how many losses hold on to a graph"
         )
         yield shown, read_through, read, numbers
-
-
-def read_more(read: Callable) -> Iterator[tuple]:
     yield "", read_through, read, [0.3, -1.0, 0.2, 0.9, 0.0]
 
 
@@ -290,9 +281,6 @@ def shares_trial(shares: Callable) -> Iterator[tuple]:
     for scores, weights in (([0.0, 1.0], [1.0, 0.0]), ([1.0, 2.0, 3.0], [0.5, -1.0, 2.0])):
         shown = f"scores = {scores}: the shares, and the gradient of (shares * {weights}).sum()"
         yield shown, values_and_gradient, shares, scores, weights
-
-
-def shares_more(shares: Callable) -> Iterator[tuple]:
     yield "", values_and_gradient, shares, [-1.0, 0.5, 0.0, 2.0], [1.0, 2.0, 3.0, 4.0]
 
 
@@ -381,7 +369,6 @@ EXERCISES = (
         points=2,
         answer=one_by_one,
         trial=mean_trial,
-        hidden=mean_more,
         wrong=mistakes(
             lambda losses, w: one_each(losses, w)[-1] / len(losses),
             "That is the last gradient alone, divided by how many there are: is w.grad cleared before each?",
@@ -451,7 +438,6 @@ EXERCISES = (
         points=2,
         answer=by_parts,
         trial=parts_trial,
-        hidden=parts_more,
         wrong=mistakes(
             with_share("2 * len(x) / len(xs)"),
             "Twice what it should be: `backward()` twice for each part, or a part that comes by twice.",
@@ -539,7 +525,6 @@ EXERCISES = (
         points=2,
         answer=read_by_formula,
         trial=read_trial,
-        hidden=read_more,
         wrong=mistakes(
             retaining,
             "The notes of the rounds before are kept, but w has been changed since: they are no longer true.",
@@ -620,7 +605,6 @@ EXERCISES = (
         points=2,
         answer=lambda scores: engine.softmax(scores, 0),
         trial=shares_trial,
-        hidden=shares_more,
         wrong=mistakes(
             divided_by(lambda scores: scores.exp().norm()),
             "Divided by the length of e: the squares of the shares add up to 1, and not the shares.",

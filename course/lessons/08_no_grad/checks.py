@@ -39,9 +39,6 @@ def examine_trial(examine: Callable) -> Iterator[tuple]:
     yield "the same, with ys = [0, 0, 0]", examined, examine, [0.0, 0.0, 0.0]
     yield "the same, where no notes were taken before either", examined, examine, [0.0, 0.0, 0.0], False
     yield "the same, where predict stops with an error", examined, examine, [0.0, 0.0, 0.0], True, True
-
-
-def examine_more(examine: Callable) -> Iterator[tuple]:
     yield "", examined, examine, [4.0, -1.0, 0.5, 2.0, 2.0]
     yield "", examined, examine, [4.0, -1.0], False
 
@@ -97,9 +94,6 @@ def best_trial(best_of_walk: Callable) -> Iterator[tuple]:
     what = "what it returns, and whether that takes notes"
     for widths in ([0.25, 0.25, 1.5, 0.1], [0.5, 0.1], [2.0, 0.25, 0.25, 1.5], [0.25, 0.25, 0.25]):
         yield f"w = [4., 2.], widths = {widths}: {what}", walked, best_of_walk, [4.0, 2.0], widths
-
-
-def best_more(best_of_walk: Callable) -> Iterator[tuple]:
     yield "", walked, best_of_walk, [1.0, -3.0, 0.5], [0.1, 0.3, 0.9, 1.2, 0.1, 2.0]
 
 
@@ -173,9 +167,6 @@ def frozen(freeze: Callable, learn: list[bool], n: int) -> dict[str, Any]:
 def freeze_trial(freeze: Callable) -> Iterator[tuple]:
     for learn, n in (([True, True, True], 1), ([False, False, True], 1), ([True, True], 2), ([True, True], 0)):
         yield f"requires_grad is {learn}, each that learns has a .grad, n = {n}", frozen, freeze, learn, n
-
-
-def freeze_more(freeze: Callable) -> Iterator[tuple]:
     yield "", frozen, freeze, [False, True, False, True, False], 3
 
 
@@ -243,9 +234,6 @@ def loss_trial(step_loss: Callable) -> Iterator[tuple]:
     for now, following, reward in ((1.0, 2.0, 1.0), (3.0, 1.0, -0.5)):
         shown = f"judge(w, x) = w[0] * x + w[1], position {now}, following {following}, reward {reward}: {what}"
         yield shown, loss_and_gradient, step_loss, line, now, following, reward
-
-
-def loss_more(step_loss: Callable) -> Iterator[tuple]:
     yield "", loss_and_gradient, step_loss, bent, 0.7, -0.4, 0.3
 
 
@@ -362,7 +350,6 @@ EXERCISES = (
         points=1,
         answer=by_hand,
         trial=examine_trial,
-        hidden=examine_more,
         wrong=mistakes(
             changed(examine, ".mean()", ".max()"),
             "That is the largest of the squared distances. The mean is asked for.",
@@ -426,7 +413,6 @@ EXERCISES = (
         points=1,
         answer=by_formula,
         trial=best_trial,
-        hidden=best_more,
         wrong=mistakes(
             lambda w, widths: by_formula(w, [*widths, 0.0]),
             "That is w after the last step. There is no round any more to which it belongs.",
@@ -472,7 +458,6 @@ EXERCISES = (
         points=2,
         answer=by_place,
         trial=freeze_trial,
-        hidden=freeze_more,
         wrong=mistakes(
             other_names,
             "Nothing is frozen. `p = p.detach()` gives the name p to another tensor.",
@@ -536,7 +521,6 @@ EXERCISES = (
         points=2,
         answer=of_cut_weights,
         trial=loss_trial,
-        hidden=loss_more,
         wrong=mistakes(
             changed(step_loss, ".detach()", ""),
             "The loss is right, but the target does not hold still.",

@@ -32,9 +32,6 @@ def states_trial(states: Callable) -> Iterator[tuple]:
     what = "the states, and the gradients of their sum for keep and take"
     for numbers in ([3.0], [3.0, 4.0], [1.0, -1.0, 2.0, 0.0]):
         yield f"numbers = {numbers}, keep = 0.5, take = 2: {what}", states_and_gradients, states, numbers
-
-
-def states_more(states: Callable) -> Iterator[tuple]:
     yield "", states_and_gradients, states, [0.5, 0.25, -3.0, 1.0, 1.0, 2.0, -0.125]
 
 
@@ -99,9 +96,6 @@ def hole_trial(f: Callable) -> Iterator[tuple]:
     # Small, and above 0: the logarithm counts, and the slope is far from 0.
     yield "x = [0.05, 0.004, 1e-6, 1e-12]: the same", values_and_gradient, f, [0.05, 0.004, 1e-6, 1e-12]
     yield "x = [0.0, 2.0]: is the value at 0 exactly 0?", exactly_0, f
-
-
-def hole_more(f: Callable) -> Iterator[tuple]:
     yield "", values_and_gradient, f, [0.0, 1e-3, 10.0, 0.0, 0.75]
     yield "", values_and_gradient, f, [2e-8, 3e-3, 0.09, 1e-30]
     yield "", exactly_0, f
@@ -165,9 +159,6 @@ def mean_and_gradient(f: Callable, x: list[float]) -> list[Any]:
 def mean_trial(f: Callable) -> Iterator[tuple]:
     for x in ([2.0, 4.0], [6.0, -1.0, 1.0, 0.0, 2.0], [-1.0, -2.0]):
         yield f"x = {x}: the mean, and the gradient", mean_and_gradient, f, x
-
-
-def mean_more(f: Callable) -> Iterator[tuple]:
     yield "", mean_and_gradient, f, [-0.5, 0.25, 7.0, -3.0, 0.125, 2.0]
 
 
@@ -212,8 +203,6 @@ def formula_trial(compute: Callable) -> Iterator[tuple]:
     for shown, formula, values in FORMULAS:
         yield f"{shown}: the value, and the gradients of a and b", value_and_gradients, compute, formula, values
 
-
-def formula_more(compute: Callable) -> Iterator[tuple]:
     def deep(a: Any, b: Any, c: Any) -> tuple:
         return "+", ("max", ("max", a, ("*", b, c)), 1.0), ("*", ("+", c, ("max", b, -2.0)), ("max", a, c))
 
@@ -301,7 +290,6 @@ EXERCISES = (
         points=2,
         answer=by_powers,
         trial=states_trial,
-        hidden=states_more,
         wrong=mistakes(
             changed(reading, "tensor(0.0)", "tensor(1.0)"),
             "The state begins at 1. It begins at 0.",
@@ -369,7 +357,6 @@ EXERCISES = (
         points=2,
         answer=place_by_place,
         trial=hole_trial,
-        hidden=hole_more,
         wrong=mistakes(
             lambda x: x * x.log(),
             "At 0 the logarithm is minus infinity, and 0 times that is nan: the value itself has a hole.",
@@ -443,7 +430,6 @@ EXERCISES = (
         points=1,
         answer=by_mask,
         trial=mean_trial,
-        hidden=mean_more,
         wrong=mistakes(
             a_new_leaf,
             "The numbers are right, but no gradient gets from there to x: `engine.tensor(...)` makes a new leaf, "
@@ -488,7 +474,6 @@ EXERCISES = (
         points=3,
         answer=by_operations,
         trial=formula_trial,
-        hidden=formula_more,
         wrong=mistakes(
             computing(by_python, leaf=lambda side: engine.tensor(number_of(side), requires_grad=True)),
             "The value is right, but you make new leaves of the numbers: no gradient gets back to the tensors that "

@@ -65,15 +65,12 @@ def table_trial(jacobian):
     yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.]", passes, jacobian, tall, x
     x = engine.tensor([0.3, -1.7], dtype=engine.float64)
     yield "the same, x = [0.3, -1.7] in float64", passes, jacobian, tall, x
+    yield "", passes, jacobian, three, engine.tensor([0.5, -2.0, 1.0])
+    yield "", passes, jacobian, tall, engine.tensor([1.5, 0.5])
 
 
 def row_by_row(did):
     return did.result["backward passes"] != 1 and not calls(did.source, "jacrev", "jacfwd", "vjp", "vmap")
-
-
-def table_more(jacobian):
-    yield "", passes, jacobian, three, engine.tensor([0.5, -2.0, 1.0])
-    yield "", passes, jacobian, tall, engine.tensor([1.5, 0.5])
 
 
 def by_backward(combine, clear=True, apart=True):
@@ -166,9 +163,6 @@ def follow_trial(follow):
     # Nudges: on both sides of 0, x ** 3 moves, and its slope is 0; far from 0, a small one is lost in rounding.
     yield "f(x) = [x0 ** 3, x0 - x1], x = [0., 1.], i = 0", follow, flat, engine.tensor([0.0, 1.0]), 0
     yield "f(x) = [2 * x0, x1 + 3], x = [100., 1.], i = 0", follow, far_out, engine.tensor([100.0, 1.0]), 0
-
-
-def follow_more(follow):
     yield "", follow, tall, engine.tensor([0.0, 2.0]), 1
     yield "", follow, wide, engine.tensor([1.0, 0.0, 1.0]), 1
     yield "", follow, flat, engine.tensor([0.0, -2.0]), 0
@@ -264,6 +258,7 @@ def curve_trial(curve):
     x, u = engine.tensor([2.0, 0.5, -1.0]), engine.tensor([0.0, 1.0, 2.0])
     yield "f(x) = sum of x**3, + x0 * x1, x = [2., 0.5, -1.], u = [0., 1., 2.]", once, curve, bent, x, u
     yield "the same, where the table of all second derivatives is refused", without_table, curve, bent, x, u
+    yield "", once, curve, bent, engine.tensor([1.0, -2.0]), engine.tensor([3.0, 1.0])
 
 
 def without_table(curve, f, x, u):
@@ -285,10 +280,6 @@ def watched(transform):
         return call
 
     return of
-
-
-def curve_more(curve):
-    yield "", once, curve, bent, engine.tensor([1.0, -2.0]), engine.tensor([3.0, 1.0])
 
 
 def right_curve(f, x, u):
@@ -340,6 +331,7 @@ def pulls_trial(pulls):
 
     shown = "20 examples: how often loss is called, or something goes back"
     yield shown, how_often, pulls, engine.ones(2), engine.ones(20, 2), engine.ones(20)
+    yield "", pulls, squared, engine.randn(4), engine.randn(6, 4), engine.randn(6)
 
 
 def how_often(pulls, w, xs, ys):
@@ -365,10 +357,6 @@ def how_often(pulls, w, xs, ys):
     if count[0] >= len(xs):
         return "for each example"
     return "for all examples at once" if passes[0] < len(xs) else "losses at once, and back from each"
-
-
-def pulls_more(pulls):
-    yield "", pulls, squared, engine.randn(4), engine.randn(6, 4), engine.randn(6)
 
 
 def back_in_a_loop(loss, w, xs, ys):
@@ -421,7 +409,6 @@ EXERCISES = (
         points=2,
         answer=by_backward(engine.stack),
         trial=table_trial,
-        hidden=table_more,
         wrong=mistakes(
             lambda f, x: rowed(f, x, lambda y, i: y[0]),
             "Each row is that of the first output. Row i belongs to `y[i]`.",
@@ -497,7 +484,6 @@ EXERCISES = (
         points=2,
         answer=lambda f, x, i: speeds(f, x, i) != 0,
         trial=follow_trial,
-        hidden=follow_more,
         wrong=mistakes(
             lambda f, x, i: engine.func.jacrev(f)(x)[:, i - 1] != 0,
             "Another input moves. The first one has the number 0.",
@@ -562,7 +548,6 @@ EXERCISES = (
         points=2,
         answer=right_curve,
         trial=curve_trial,
-        hidden=curve_more,
         tolerance=1e-3,
         wrong=mistakes(
             lambda f, x, u: right_curve(f, x, u) * u,
@@ -632,7 +617,6 @@ EXERCISES = (
         points=2,
         answer=lambda *args: (each(*args) ** 2).sum(1) ** 0.5,
         trial=pulls_trial,
-        hidden=pulls_more,
         wrong=mistakes(
             lambda loss, w, xs, ys: each(loss, w, xs, ys).norm(dim=1) / len(xs),
             "Divided by how many examples there are. Each pulls by itself here.",

@@ -237,9 +237,6 @@ def matmul_trial(rules):
 def mean_trial(rule):
     yield "g = 1, x = [1., 5., 6., 8.]", rule, 1.0, np.array([1.0, 5.0, 6.0, 8.0])
     yield "g = 3, x of shape (2, 3)", rule, 3.0, np.arange(6.0).reshape(2, 3)
-
-
-def mean_more(rule):
     yield "", rule, -2.0, np.full((5, 1, 2), 7.0)
 
 
@@ -312,9 +309,6 @@ def walk_trial(walk):
     yield "a larger one, with paths that part and meet: the numbers in your order", order, walk, diamond()
     yield "a chain of 5,000 additions: how many Vars in your list", length, walk, chain(5_000)
     yield "x = x + x, done 40 times: how many Vars in your list", many_paths, walk, 40
-
-
-def walk_more(walk):
     x = chain(3)
     yield "", order, walk, mul(add(x, diamond()), x)
 
@@ -448,9 +442,6 @@ def product_trial(rules):
     yield "x of shape (2,), y of shape (2, 2), g of shape (2,)", rules, g, x, y
     g, x = np.array([[1.0, 10.0], [100.0, 1000.0]]), np.array([[3.0, 5.0], [6.0, 7.0]])
     yield "x, y and g of shape (2, 2)", rules, g, x, y
-
-
-def product_more(rules):
     yield "", rules, np.ones(1), np.arange(3.0), np.ones((3, 1))
     yield "", rules, np.ones((1, 2)), np.arange(3.0).reshape(1, 3), np.ones((3, 2))
     yield "", rules, np.arange(9.0).reshape(3, 3), np.arange(9.0).reshape(3, 3) ** 2, np.eye(3)
@@ -529,9 +520,6 @@ def pass_trial(backward):
     yield shown, slopes, backward, total(mul(turned, y)), [x, y]
     a = Var(2.0)
     yield "a leaf alone, which is the root: a.grad", slopes, backward, a, [a]
-
-
-def pass_more(backward):
     a, b = Var(0.5), Var(-1.5)
     c = mul(a, b)
     root = mul(add(mul(c, c), a), add(c, b))
@@ -635,6 +623,9 @@ def softplus_trial(function):
     yield "x.grad at x = [-1000, 1000]", slope_at, function, x, engine.ones(2)
     yield "x is overwritten before backward()", overwritten, function, engine.tensor([-1.0, 0.5])
     yield "x = [0.1, -3.7] in float64", value_at, function, engine.tensor([0.1, -3.7], dtype=engine.float64)
+    x = engine.linspace(-90, 90, 9)
+    yield "", value_at, function, x
+    yield "", slope_at, function, x, engine.arange(9.0)
 
 
 def overwritten(function, x):
@@ -648,12 +639,6 @@ def overwritten(function, x):
     except RuntimeError:
         return "noticed, or of no harm"
     return "noticed, or of no harm" if engine.allclose(leaf.grad, engine.sigmoid(x)) else f"wrong slopes: {leaf.grad}"
-
-
-def softplus_more(function):
-    x = engine.linspace(-90, 90, 9)
-    yield "", value_at, function, x
-    yield "", slope_at, function, x, engine.arange(9.0)
 
 
 class Softplus:
@@ -903,7 +888,6 @@ EXERCISES = (
         points=1,
         answer=lambda g, x: np.full_like(x, g / x.size),
         trial=mean_trial,
-        hidden=mean_more,
         wrong=mistakes(
             lambda g, x: g * np.ones_like(x),
             "That is the rule of the sum. The mean divides by the number of elements.",
@@ -938,7 +922,6 @@ EXERCISES = (
         points=2,
         answer=by_number,
         trial=walk_trial,
-        hidden=walk_more,
         wrong=mistakes(
             lambda root: reversed(oldest_first(root)),
             "`reversed` gives something that can be gone through once. A list is asked for: `list(reversed(...))`.",
@@ -987,7 +970,6 @@ EXERCISES = (
         points=1,
         answer=row_and_table,
         trial=product_trial,
-        hidden=product_more,
         wrong=mistakes(
             of_a_row(lambda g, x, y: np.outer(g, x)),
             "The right numbers, lying on their side. What goes to y has the shape of y: one row for each of x.",
@@ -1038,7 +1020,6 @@ EXERCISES = (
         points=3,
         answer=newest_first,
         trial=pass_trial,
-        hidden=pass_more,
         wrong=mistakes(
             meeting("(arrived[parent] + part) / 2"),
             "Where paths meet you take the mean. The parts are added.",
@@ -1141,7 +1122,6 @@ EXERCISES = (
         points=2,
         answer=Softplus,
         trial=softplus_trial,
-        hidden=softplus_more,
         wrong=mistakes(
             function(lambda x: safe(x.float()), chance),
             "Whatever comes, float32 goes out. Leave x in its dtype: `gradcheck` needs float64.",

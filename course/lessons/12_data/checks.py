@@ -24,9 +24,6 @@ def many_trial(how_many):
     yield "3 examples in batches of 4", how_many, 3, 4, False
     yield "12 examples in batches of 4, drop_last=True", how_many, 12, 4, True
     yield "3 examples in batches of 4, drop_last=True", how_many, 3, 4, True
-
-
-def many_more(how_many):
     yield "", how_many, 100, 7, False
     yield "", how_many, 30, 5, True
     yield "", how_many, 5, 8, True
@@ -87,6 +84,7 @@ def windows_trial(Windows):
     yield "the same, in a DataLoader with batches of 2", all_batches, Windows, series, 2
     yield "the same series and n = 3: the example 1", example, Windows, series, 3, 1
     yield "the same series and n = 1: len", size, Windows, series, 1
+    yield "", all_batches, Windows, engine.arange(9), 4
 
 
 def windows_do(place):
@@ -99,10 +97,6 @@ def windows_do(place):
         return (is_[place] == should[place]).all() or not (is_[other] == should[other]).all()
 
     return holds
-
-
-def windows_more(Windows):
-    yield "", all_batches, Windows, engine.arange(9), 4
 
 
 # 12.3
@@ -119,6 +113,7 @@ def scaled_trial(scaled):
     train = engine.tensor([[1.0, 100.0], [2.0, 300.0], [6.0, 200.0]])
     test = engine.tensor([[3.0, 200.0], [5.0, 800.0]])
     yield "three training rows, two test rows: both tables", scaled, train, test
+    yield "", scaled, engine.randn(20, 3) * 5 + 2, engine.randn(7, 3)
 
 
 def as_trained(did, part):
@@ -132,10 +127,6 @@ def test_rows_too(did):
     """Tell whether the test rows are right, where the training rows are."""
     (train, test), (theirs, others) = did.result, did.expected
     return abs(train - theirs).max() > 1e-3 or abs(test - others).max() < 1e-3
-
-
-def scaled_more(scaled):
-    yield "", scaled, engine.randn(20, 3) * 5 + 2, engine.randn(7, 3)
 
 
 def scaled_with(mean, std=lambda train, test: train.std(dim=0)):
@@ -201,16 +192,13 @@ def rows(*values):
 def pad_trial(padded):
     yield "examples = [5, 2], [7, 1, 9], [3]", padded, rows([5.0, 2.0], [7.0, 1.0, 9.0], [3.0])
     yield "examples = [0, 4], [6]", padded, rows([0.0, 4.0], [6.0])
+    yield "", padded, rows([1.0], [2.0, 0.0, -3.0, 4.0], [5.0, 6.0])
 
 
 def filled(did, inside):
     """Tell whether the batch is right where numbers belong (or where zeros do)."""
     batch, (right, mask) = did.result[0], did.expected
     return (batch == right)[mask == inside].all()
-
-
-def pad_more(padded):
-    yield "", padded, rows([1.0], [2.0, 0.0, -3.0, 4.0], [5.0, 6.0])
 
 
 # 12.5
@@ -241,9 +229,6 @@ def still_together(shuffled, n):
 
 def shuffled_trial(shuffled):
     yield "100 examples, whose answers can be told from them", still_together, shuffled, 100
-
-
-def shuffled_more(shuffled):
     yield "", still_together, shuffled, 57
 
 
@@ -263,7 +248,6 @@ EXERCISES = (
         points=1,
         answer=how_many,
         trial=many_trial,
-        hidden=many_more,
         wrong=mistakes(
             lambda n, size, drop: n // size,
             "The examples that are left over make a batch too, unless drop_last.",
@@ -300,7 +284,6 @@ EXERCISES = (
         points=2,
         answer=windows(right_length, right_example),
         trial=windows_trial,
-        hidden=windows_more,
         wrong=mistakes(
             windows(lambda s, n: len(s), right_example),
             "That many windows begin in the series, but the last ones have no answer in it.",
@@ -351,7 +334,6 @@ EXERCISES = (
         points=1,
         answer=scaled,
         trial=scaled_trial,
-        hidden=scaled_more,
         wrong=mistakes(
             lambda train, test: [(rows - rows.mean(dim=0)) / rows.std(dim=0) for rows in (train, test)],
             "Each table by its own mean. Then a test row does not mean what a training row means.",
@@ -409,7 +391,6 @@ EXERCISES = (
         points=2,
         answer=padded_by(behind),
         trial=pad_trial,
-        hidden=pad_more,
         wrong=mistakes(
             padded_by(before),
             "The zeros stand before the numbers. They should stand behind them.",
@@ -456,7 +437,6 @@ EXERCISES = (
         points=1,
         answer=one_order,
         trial=shuffled_trial,
-        hidden=shuffled_more,
         wrong=mistakes(
             lambda x, y: (x[engine.randperm(len(x))], y[engine.randperm(len(y))]),
             "Examples and answers get two different orders, so each picture has the answer of another one.",

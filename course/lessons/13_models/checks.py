@@ -33,9 +33,6 @@ def count_trial(count):
     yield "Linear(4, 3), ReLU, Linear(3, 2)", count, small()
     yield "the same, with the first layer frozen", count, frozen()
     yield "Linear(4, 3), BatchNorm1d(3), which has buffers too", count, observing()
-
-
-def count_more(count):
     yield "", count, nn.Conv2d(2, 3, 5)
 
 
@@ -81,9 +78,6 @@ def affine_trial(Affine):
     yield "Affine(200, 50): how it begins", begins, Affine
     x = engine.arange(12.0).reshape(2, 2, 3)
     yield "the same weight and bias, x of shape (2, 2, 3)", computed, Affine, weight, bias, x
-
-
-def affine_more(Affine):
     yield "", computed, Affine, engine.randn(4, 5), engine.randn(4), engine.randn(2, 3, 5)
 
 
@@ -146,6 +140,8 @@ def deep_trial(Deep):
         yield f"Deep(2, 3) with all its numbers set to {number}: what it computes", output_of, Deep, 2, 3, number, x
     yield "Deep(2, 3): how many of its parameters get a gradient", concerned, Deep, 2, 3, x
     yield "Deep(4, 2): the shapes of what state_dict() holds", saved, Deep, 4, 2
+    yield "", parameters_of, Deep, 3, 5
+    yield "", output_of, Deep, 3, 1, 0.25, engine.randn(4, 3)
 
 
 def saved(Deep, width, depth):
@@ -156,11 +152,6 @@ def concerned(Deep, width, depth, x):
     model = Deep(width, depth)
     model(x).sum().backward()
     return sum(p.grad is not None for p in model.parameters())
-
-
-def deep_more(Deep):
-    yield "", parameters_of, Deep, 3, 5
-    yield "", output_of, Deep, 3, 1, 0.25, engine.randn(4, 3)
 
 
 def deep(layers, bend=engine.relu, end=lambda x: x, step=None, first=0, last=lambda width: nn.Linear(width, 1)):
@@ -239,6 +230,8 @@ def entropy_trial(loss):
         engine.tensor([0, 1]),
     )
     yield "scores = [[2, 1, -1]]: ready-made parts that the result is made of", ready_made, loss
+    yield "", loss, engine.tensor([[-1000.0, -1001.0, -1002.0]]), engine.tensor([2])
+    yield "", loss, engine.randn(6, 5) * 4, engine.tensor([0, 4, 2, 2, 1, 3])
 
 
 def slopes(loss, scores, answers):
@@ -255,11 +248,6 @@ def ready_made(loss):
             found.add(node.name())
             todo += [following for following, _ in node.next_functions]
     return sorted(name for name in found if any(part in name.lower() for part in ("softmax", "logsumexp", "entropy")))
-
-
-def entropy_more(loss):
-    yield "", loss, engine.tensor([[-1000.0, -1001.0, -1002.0]]), engine.tensor([2])
-    yield "", loss, engine.randn(6, 5) * 4, engine.tensor([0, 4, 2, 2, 1, 3])
 
 
 def minus_log(chance):
@@ -317,9 +305,6 @@ def load_trial(load):
     yield "a BatchNorm1d, which has buffers, and a layer 3-3: all fits", loaded, load, norm, state
     lying = a_state(**{"0.weight": engine.full((4, 3), 0.25)})
     yield "the same, but 0.weight is (4, 3) in the state and (3, 4) in the model", loaded, load, three_letters(), lying
-
-
-def load_more(load):
     state = {name: t for name, t in a_state().items() if name != "0.bias"}
     yield "", loaded, load, three_letters(), state
 
@@ -371,7 +356,6 @@ EXERCISES = (
         points=1,
         answer=count,
         trial=count_trial,
-        hidden=count_more,
         wrong=mistakes(
             lambda model: sum(p.numel() for p in model.parameters()),
             "Frozen parameters are counted too.",
@@ -428,7 +412,6 @@ EXERCISES = (
         points=2,
         answer=layer(tenth),
         trial=affine_trial,
-        hidden=affine_more,
         wrong=mistakes(
             layer(lambda i, o: engine.randn(o, i) * 0.1, lambda i, o: engine.zeros(o)),
             "Plain tensors are not found, and so not learned. Make them parameters.",
@@ -484,7 +467,6 @@ EXERCISES = (
         points=1,
         answer=deep(lambda w, d: nn.Sequential(*linears(w, d))),
         trial=deep_trial,
-        hidden=deep_more,
         wrong=mistakes(
             deep(linears),
             "The layers are in a plain list, into which a Module does not look.",
@@ -538,7 +520,6 @@ EXERCISES = (
         points=3,
         answer=lambda scores, answers: -log_chances(scores).gather(1, answers.unsqueeze(1)).mean(),
         trial=entropy_trial,
-        hidden=entropy_more,
         wrong=mistakes(
             minus_log(lambda s: engine.exp(s) / engine.exp(s).sum(dim=1, keepdim=True)),
             "Right for small scores. exp(1000) is infinite: subtract the largest score of each row first.",
@@ -605,7 +586,6 @@ EXERCISES = (
         points=2,
         answer=load_what_fits,
         trial=load_trial,
-        hidden=load_more,
         wrong=mistakes(
             changed(chosen_first, "fits, strict=False", "state"),
             "`load_state_dict` wants everything to fit. Choose first.",

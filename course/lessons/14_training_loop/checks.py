@@ -64,9 +64,6 @@ def steps(step, times):
 def step_trial(step):
     yield "one step on two examples", steps, step, 1
     yield "three steps", steps, step, 3
-
-
-def step_more(step):
     yield "", steps, step, 6
 
 
@@ -144,9 +141,6 @@ def accuracy_trial(accuracy):
         True,
         (batches(4, 2, right=(3, 2))),
     )
-
-
-def accuracy_more(accuracy):
     yield "", judged, accuracy, True, batches(10, 10, 3, right=(9, 4, 0))
 
 
@@ -207,9 +201,6 @@ def fitted(fit, steps):
 def fit_trial(fit):
     yield "three examples, 1 step: the losses", fitted, fit, 1
     yield "three examples, 4 steps: the losses", fitted, fit, 4
-
-
-def fit_more(fit):
     yield "", fitted, fit, 12
 
 
@@ -257,9 +248,6 @@ def moved(step, times):
 def momentum_trial(step):
     yield "one step with rate 0.05: the parameters and the velocities", moved, step, 1
     yield "three steps", moved, step, 3
-
-
-def momentum_more(step):
     yield "", moved, step, 7
 
 
@@ -335,9 +323,6 @@ def stop_trial(stop):
     yield "losses = [0.9, 0.5, 0.6, 0.2, 0.3], patience = 2", stop, [0.9, 0.5, 0.6, 0.2, 0.3], 2
     yield "losses = [-1.5, -2.5, -2., -2.25], patience = 2", stop, [-1.5, -2.5, -2.0, -2.25], 2
     yield "losses = [5., 4., 3.], patience = 1", stop, [5.0, 4.0, 3.0], 1
-
-
-def stop_more(stop):
     yield "", stop, [1.0, 2.0, 0.5, 0.6, 0.7, 0.8, 0.1], 3
     yield "", stop, [4000.0, 5000.0, 3000.0, 3500.0], 3
 
@@ -389,7 +374,6 @@ EXERCISES = (
         points=1,
         answer=training_step,
         trial=step_trial,
-        hidden=step_more,
         wrong=mistakes(
             changed(training_step, "optimizer.zero_grad()", ""),
             "The gradients are not cleared: the next step will add its own to them.",
@@ -437,7 +421,6 @@ EXERCISES = (
         points=2,
         answer=accuracy,
         trial=accuracy_trial,
-        hidden=accuracy_more,
         wrong=mistakes(
             giving("right"),
             "That is how many are right. Divide by how many there are.",
@@ -494,7 +477,6 @@ EXERCISES = (
         points=1,
         answer=fit,
         trial=fit_trial,
-        hidden=fit_more,
         wrong=mistakes(
             changed(fit, "losses = []", SMALLER_RATE, "optimizer.zero_grad()", ""),
             "A smaller rate only delays the trouble. The gradients of all steps still add up.",
@@ -547,7 +529,6 @@ EXERCISES = (
         points=2,
         answer=by_optimizer,
         trial=momentum_trial,
-        hidden=momentum_more,
         wrong=mistakes(
             changed(with_velocity, "v.mul_(0.9).add_(p.grad)", "v.copy_(p.grad)"),
             "The velocity forgets what it was. It should keep 0.9 of it.",
@@ -620,7 +601,6 @@ EXERCISES = (
         points=2,
         answer=stop,
         trial=stop_trial,
-        hidden=stop_more,
         wrong=mistakes(
             lambda losses, patience: (len(losses) - 1, min(range(len(losses)), key=lambda i: losses[i])),
             "It never stops. Training that has stopped cannot know what losses would have come later.",

@@ -175,9 +175,6 @@ def accumulate_trial(step):
     yield "16 examples: the parameters after the step", stepped, step, 16
     yield "64 examples", stepped, step, 64
     yield "40 examples, so that the last part has 8", stepped, step, 40
-
-
-def accumulate_more(step):
     yield "", stepped, step, 33
 
 
@@ -236,9 +233,6 @@ def clip_trial(step):
     yield "six ordinary examples, two steps", clipped, step, 0.5
     yield "two steps with a gradient that is shorter than 1", clipped, step, 0.5, True
     yield "six examples, 1000 times too large, two steps", clipped, step, 1000.0
-
-
-def clip_more(step):
     yield "", clipped, step, -30.0
 
 
@@ -477,7 +471,6 @@ EXERCISES = (
         points=2,
         answer=in_parts,
         trial=accumulate_trial,
-        hidden=accumulate_more,
         wrong=mistakes(
             weighted("1"),
             "You add up the gradients of the means, which makes the step too long.",
@@ -551,7 +544,6 @@ EXERCISES = (
         points=1,
         answer=by_hand,
         trial=clip_trial,
-        hidden=clip_more,
         wrong=mistakes(
             changed(clipped_step, "optimizer.step()", "", "length =", "optimizer.step(); length ="),
             "The step is taken before the gradient is clipped.",

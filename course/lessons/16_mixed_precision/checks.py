@@ -39,9 +39,6 @@ def gradients_trial(scaled):
         yield f"only the {which} gradient overflows: {what}", gradients, scaled, [0.5, 0.25], 65536.0, alone
     below = (0.0, -100.0)
     yield f"one gradient overflows to minus infinity: {what}", gradients, scaled, [0.5, 0.25], 65536.0, below
-
-
-def gradients_more(scaled):
     yield "", gradients, scaled, [-0.25, 0.125], 1024.0
     yield "", gradients, scaled, [0.001, -100.0], 2.0**20
 
@@ -98,9 +95,6 @@ def scale_trial(next_scale):
     yield "scale = 1024, count = 2, overflow = False, interval = 3", next_scale, 1024.0, 2, False, 3
     yield "scale = 1024, count = 2, overflow = True, interval = 3", next_scale, 1024.0, 2, True, 3
     yield "scale = 1, count = 0, overflow = True, interval = 3", next_scale, 1.0, 0, True, 3
-
-
-def scale_more(next_scale):
     yield "", next_scale, 8.0, 0, False, 1
     yield "", next_scale, 0.5, 7, False, 2000
     yield "", next_scale, 0.25, 4, True, 7
@@ -175,9 +169,6 @@ def step_trial(train_step):
     yield f"one step, first scale 1024: {what}", learned, train_step, 1024.0, [1.0]
     yield f"three steps, first scale 2, growth interval 2: {what}", learned, train_step, 2.0, [1.0] * 3
     yield f"one step, first scale 2^40, which overflows: {what}", learned, train_step, 2.0**40, [1.0]
-
-
-def step_more(train_step):
     yield "", learned, train_step, 2.0**17, [1.0, 0.5, 2.0, 1.0]
 
 
@@ -226,9 +217,6 @@ def clipped_trial(train):
     # With a small scale: beside gradients times a large one, what a round before has left would be rounded away.
     yield f"three batches, first scale 2, growth interval 2: {what}", clipped, train, 2.0, [1.0, 0.5, 2.0]
     yield f"two batches, first scale 2^17, which overflows: {what}", clipped, train, 2.0**17, [1.0, 1.0]
-
-
-def clipped_more(train):
     yield "", clipped, train, 256.0, [1.0, -1.0, 0.5, 4.0]
 
 
@@ -309,7 +297,6 @@ EXERCISES = (
         points=2,
         answer=each_alone,
         trial=gradients_trial,
-        hidden=gradients_more,
         wrong=mistakes(
             changed(by_hand, "loss * scale", "loss", "g / scale", "g"),
             "Scale the *loss*: a gradient that has become 0 on its way stays 0.",
@@ -383,7 +370,6 @@ EXERCISES = (
         points=1,
         answer=scaler_itself,
         trial=scale_trial,
-        hidden=scale_more,
         wrong=mistakes(
             changed(ruled, "count + 1 == interval", "count == interval"),
             "This step counts, too: with it, `count + 1` steps in a row have gone well.",
@@ -442,7 +428,6 @@ EXERCISES = (
         points=1,
         answer=by_itself,
         trial=step_trial,
-        hidden=step_more,
         wrong=mistakes(
             changed(
                 train_step,
@@ -521,7 +506,6 @@ EXERCISES = (
         points=2,
         answer=train_clipped,
         trial=clipped_trial,
-        hidden=clipped_more,
         wrong=mistakes(
             changed(train_clipped, "scaler.unscale_(optimizer)", ""),
             "`update()` is right. But what you clip still has the scale in it: unscale before you clip.",

@@ -82,9 +82,6 @@ def bytes_trial(training_bytes):
     both = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2).half())
     yield "Linear(4, 3) in float32, Linear(3, 2) in float16, copies = 2", training_bytes, both, 2
     yield WITH_BUFFERS, training_bytes, nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)), 2
-
-
-def bytes_more(training_bytes):
     yield "", training_bytes, nn.Conv2d(2, 3, 5).double(), 1
 
 
@@ -218,9 +215,6 @@ def loss_trial(mean_loss):
     what = "what it gives, and whether it needs more memory for 8 batches than for 3"
     yield f"7 batches of 256 examples and one of 4: {what}", tested, mean_loss, network(), [256] * 7 + [4]
     yield "a small network in eval mode, with gradients in .grad", tested, mean_loss, in_use(), [4, 4, 4, 2]
-
-
-def loss_more(mean_loss):
     yield "", tested, mean_loss, network(), [256, 256, 256, 128, 200, 17, 256, 250, 256]
 
 
@@ -318,9 +312,6 @@ def less_trial(with_less):
     yield "step(n) needs n MiB, there are 32 MiB, n = 48", tried, with_less, 48, 32 * MIB
     yield "step(n) needs n MiB, there are 32 MiB, n = 100", tried, with_less, 100, 32 * MIB
     yield OTHER, not_its_business, with_less
-
-
-def less_more(with_less):
     yield "", tried, with_less, 37, 16 * MIB
 
 
@@ -389,9 +380,6 @@ def parts_trial(backward):
     shown = f"8 examples, size = 4, with 1 in every place of .grad before: {what}"
     yield shown, gradients, backward, 8, 4, 1024 * MIB, 2, 1.0
     yield f"4096 examples in 8 MiB, size = 256: {what}", gradients, backward, 4096, 256, 8 * MIB, 12
-
-
-def parts_more(backward):
     yield "", gradients, backward, 7, 7
     yield "", gradients, backward, 7, 3
 
@@ -558,7 +546,6 @@ EXERCISES = (
         points=1,
         answer=counted(),
         trial=bytes_trial,
-        hidden=bytes_more,
         wrong=mistakes(
             *miscounted(),
             changed(added_up, "total += ", "return "),
@@ -620,7 +607,6 @@ EXERCISES = (
         points=1,
         answer=mean_loss,
         trial=loss_trial,
-        hidden=loss_more,
         wrong=mistakes(
             lambda model, batches: sum(loss.item() for loss in each_loss(model, batches)),
             "The memory is all right. But that is the sum of the losses, and not their mean.",
@@ -670,7 +656,6 @@ EXERCISES = (
         points=2,
         answer=with_less,
         trial=less_trial,
-        hidden=less_more,
         wrong=mistakes(
             changed(halving, "pass", "gc.collect(); sim.empty_cache(); return with_less(step, n // 2)"),
             "Neither `del error` nor `gc.collect` nor `empty_cache` helps: in the `except` block the error is "
@@ -733,7 +718,6 @@ EXERCISES = (
         points=3,
         answer=backward_in_parts,
         trial=parts_trial,
-        hidden=parts_more,
         wrong=mistakes(
             weighted(lambda n, all, size: 1),
             "The parts' losses are means, and you added them up. That is too large.",

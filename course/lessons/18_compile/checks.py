@@ -39,9 +39,6 @@ def needed_trial(needed):
     yield 'p = exp(x), q = -x, r = q + p; "r"', needed, list(CROSSED), "r"
     yield 'last = exp(x), first = -last; "first"', needed, list(NOT_BY_NAME), "first"
     yield 't = exp(x), t1 = x * w, t12 = -t1; "t12"', needed, list(NESTED), "t12"
-
-
-def needed_more(needed):
     chain = [(f"t{n}", "neg", (f"t{n - 1}" if n else "x",)) for n in range(50)]
     yield "", needed, chain, "t20"
     yield "", needed, [*chain, ("s", "add", ("t3", "t40"))], "s"
@@ -143,9 +140,6 @@ def joined_trial(joined):
     yield "the program of the exercise", joined, list(TWICE)
     yield "five steps that all differ; sub(x, w) is not sub(w, x)", joined, list(ALIKE)
     yield "three times exp(x)", joined, [(n, "exp", ("x",)) for n in "abc"] + [("d", "add", ("b", "c"))]
-
-
-def joined_more(joined):
     both = [(f"{side}{n}", "neg", (f"{side}{n - 1}" if n else "x",)) for n in range(6) for side in "lr"]
     yield "", joined, [*both, ("s", "sub", ("l5", "r5"))]
 
@@ -254,9 +248,6 @@ def pieces_trial(mean_in_pieces):
     yield "the same, size = 100", by_pieces, mean_in_pieces, BENT, x.clone(), 100
     long_row = engine.linspace(-2.5, 3.0, LONG)
     yield "120,000 numbers, size = 350: the same, and the memory", by_pieces, mean_in_pieces, BENT, long_row, 350
-
-
-def pieces_more(mean_in_pieces):
     yield "", by_pieces, mean_in_pieces, BENT, engine.linspace(-1.7, 0.3, 17), 5
     yield "", by_pieces, mean_in_pieces, (engine.sigmoid, DOUBLED[0]), engine.linspace(0.0, 3.1, 9), 1
 
@@ -364,7 +355,6 @@ EXERCISES = (
         points=2,
         answer=reached,
         trial=needed_trial,
-        hidden=needed_more,
         wrong=mistakes(
             once_used,
             "You keep what some step takes, even if nobody needs *that* step. Begin at the result.",
@@ -417,7 +407,6 @@ EXERCISES = (
         points=2,
         answer=joined,
         trial=joined_trial,
-        hidden=joined_more,
         wrong=mistakes(
             changed(in_one_round, "tuple(instead.get(t, t) for t in takes)", "takes"),
             "The second one is gone, but a later step still takes it. Put the earlier one's name there.",
@@ -479,7 +468,6 @@ EXERCISES = (
         points=2,
         answer=mean_in_pieces,
         trial=pieces_trial,
-        hidden=pieces_more,
         wrong=mistakes(
             mean_of_means,
             "That is the mean of the pieces' means. The last piece is shorter, and its numbers count too much: add "

@@ -29,9 +29,6 @@ def run_trial(run):
     yield f"tanh(x * factor), 3 steps: {what}", counted, run, bent, engine.tensor([1.0, 2.0]), 3
     yield "x is a table, 12 steps", counted, run, bent, engine.tensor([[0.5, -1.0, 3.0], [2.0, 0.25, -0.5]]), 12
     yield "factor * softmax(x * factor), 4 steps", counted, run, spread, engine.tensor([0.5, -1.0, 3.0]), 4
-
-
-def run_more(run):
     yield "", counted, run, spread, engine.ones(2, 3), 5
     yield "", counted, run, bent, engine.tensor([0.3, -2.1]), 9
 
@@ -70,9 +67,6 @@ def short_trial(shortened):
     yield "x = [1, -4, 3], most = 2", in_one_graph, shortened, [1.0, -4.0, 3.0], 2.0
     yield "x = [1, -0.5], most = 2", in_one_graph, shortened, [1.0, -0.5], 2.0
     yield "x = [0, 0], most = 2", in_one_graph, shortened, [0.0, 0.0], 2.0
-
-
-def short_more(shortened):
     yield "", in_one_graph, shortened, [[3.0, 4.0], [-1.0, 10.0]], 5.0
     yield "", in_one_graph, shortened, [[3.0, 4.0], [-1.0, 10.0]], 20.0
     yield "", in_one_graph, shortened, [0.3, -1.7, 0.2], 0.25
@@ -144,9 +138,6 @@ def guarded_trial(guarded):
     yield "ones(3), ones(5), ones(3), ones(5)", called, guarded, three, five, three + 1, five + 1
     yield "ones(2, 3), then ones(3, 2)", called, guarded, engine.ones(2, 3), engine.ones(3, 2)
     yield "ones(2, 3), then ones(2, 4)", called, guarded, engine.ones(2, 3), engine.ones(2, 4)
-
-
-def guarded_more(guarded):
     inputs = [engine.ones(shape, dtype=t) for t in (engine.float32, engine.int64) for shape in [(1,), (1, 1), ()]]
     yield "", called, guarded, *inputs, *reversed(inputs)
 
@@ -212,7 +203,6 @@ EXERCISES = (
         points=1,
         answer=run,
         trial=run_trial,
-        hidden=run_more,
         wrong=mistakes(
             calling(lambda step: round(1 / step, 2)),
             "A rounded number is still a plain number, and a capture holds for one number only.",
@@ -268,7 +258,6 @@ EXERCISES = (
         points=2,
         answer=shortened,
         trial=short_trial,
-        hidden=short_more,
         wrong=mistakes(
             lambda x, most: x * min(1.0, most / x.abs().max().item()),
             "A number leaves the capture, through `item()`, `float()` or Python's `min`. Stay with tensors: "
@@ -333,7 +322,6 @@ EXERCISES = (
         points=2,
         answer=guarded,
         trial=guarded_trial,
-        hidden=guarded_more,
         wrong=mistakes(
             lambda capture: lambda x: capture(x)(x),
             "It captures in every call. Keep what `capture` returns, and use it again.",

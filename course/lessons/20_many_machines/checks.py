@@ -150,9 +150,6 @@ def share_trial(share):
     yield "range(10), 4 ranks", parts_of, share, range(10), 4
     yield "range(11), 3 ranks", parts_of, share, range(11), 3
     yield "[7, 3, 5], 2 ranks", parts_of, share, [7, 3, 5], 2
-
-
-def share_more(share):
     yield "", parts_of, share, range(5), 4
     yield "", parts_of, share, [9, 8, 7, 6, 5, 4, 3], 3
     yield "", parts_of, share, range(6), 1
@@ -226,15 +223,12 @@ def train_trial(train):
     yield "2 ranks that begin with the same weights, 1 batch", functools.partial(in_order, 2, 1, True), train
     yield "2 ranks that begin with other weights, 1 batch", functools.partial(in_order, 2, 1, False), train
     yield "3 ranks, 3 batches", functools.partial(in_order, 3, 3, False), train
+    yield "", functools.partial(in_order, 4, 2, False), train
+    yield "", functools.partial(in_order, 2, 4, False), train
 
 
 def in_order(size, steps, same, train):
     return trained(train, size, steps, same)
-
-
-def train_more(train):
-    yield "", functools.partial(in_order, 4, 2, False), train
-    yield "", functools.partial(in_order, 2, 4, False), train
 
 
 def train(model, batches, dist):
@@ -308,9 +302,6 @@ def uneven_trial(gradient_of_all):
     yield "2 ranks with 4 examples each: what each returns", counted(4, 4), gradient_of_all
     yield "2 ranks with 4 and 1 examples", counted(4, 1), gradient_of_all
     yield "3 ranks with 5, 2 and 0 examples", counted(5, 2, 0), gradient_of_all
-
-
-def uneven_more(gradient_of_all):
     yield "", counted(0, 3), gradient_of_all
     yield "", counted(1, 2, 3, 4), gradient_of_all
 
@@ -352,9 +343,6 @@ def scatter_trial(scatter):
     yield "2 ranks: what each returns", functools.partial(scattered, 2, 2), scatter
     yield "3 ranks", functools.partial(scattered, 3, 2), scatter
     yield "4 ranks, parts of 3", functools.partial(scattered, 4, 3), scatter
-
-
-def scatter_more(scatter):
     yield "", functools.partial(scattered, 5, 2), scatter
     yield "", functools.partial(scattered, 1, 3), scatter
 
@@ -544,7 +532,6 @@ EXERCISES = (
         points=1,
         answer=share,
         trial=share_trial,
-        hidden=share_more,
         wrong=mistakes(
             lambda examples, rank, size: examples[rank::size],
             "The shares differ in length. A rank with one batch fewer would keep the others waiting for ever.",
@@ -589,7 +576,6 @@ EXERCISES = (
         points=2,
         answer=train,
         trial=train_trial,
-        hidden=train_more,
         wrong=mistakes(
             from_other_weights,
             "The gradients are averaged. But the ranks start with different weights, so they stay apart.",
@@ -651,7 +637,6 @@ EXERCISES = (
         points=2,
         answer=gradient_of_all,
         trial=uneven_trial,
-        hidden=uneven_more,
         wrong=mistakes(
             changed(weighted, "gradient = gradient * n", "", "/ total", "/ dist.get_world_size()"),
             "The mean of the ranks' means: an example on a rank with few of them counts for more. Weight by `n`.",
@@ -703,7 +688,6 @@ EXERCISES = (
         points=2,
         answer=straight,
         trial=scatter_trial,
-        hidden=scatter_more,
         wrong=mistakes(
             as_in_the_lesson,
             "Nothing has been added to the part that you return. The lesson's first round finishes part `rank + 1` "

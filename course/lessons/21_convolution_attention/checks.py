@@ -46,9 +46,6 @@ def slide_trial(slide):
     yield "the same with stride 3", slide, x.clone(), kernel.clone(), 3
     yield "a kernel as long as x", slide, engine.tensor([1.0, 2.0, 3.0]), engine.tensor([1.0, -1.0, 2.0]), 1
     yield "the same x and stride 2: the result, and the slopes of x and kernel", slopes_through, slide, x, kernel, 2
-
-
-def slide_more(slide):
     yield "", slide, engine.randn(11), engine.randn(4), 3
     yield "", slopes_through, slide, engine.randn(9), engine.randn(3), 1
 
@@ -76,9 +73,6 @@ def table_trial(back):
     yield "the same slopes for words 2, 0, 2", back, arriving.clone(), engine.tensor([2, 0, 2]), 4
     arriving = engine.tensor([[0.5, -1.0, 2.5], [0.25, 3.0, -1.5], [1.0, 1.0, 1.0], [-2.0, 0.0, 8.0]])
     yield "words 1, 1, 0, 1; 5 rows of 3 numbers", back, arriving, engine.tensor([1, 1, 0, 1]), 5
-
-
-def table_more(back):
     yield "", back, engine.randn(7, 2), engine.tensor([5, 0, 5, 3, 3, 5, 1]), 9
     yield "", back, engine.randn(1, 4), engine.tensor([0]), 1
 
@@ -135,9 +129,6 @@ def attend_trial(attend):
     engine.manual_seed(1)
     yield "five words, random numbers", attend, engine.randn(5, 4), engine.randn(5, 4), engine.randn(5, 3)
     yield "one word", attend, engine.randn(1, 2), engine.randn(1, 2), engine.randn(1, 2)
-
-
-def attend_more(attend):
     engine.manual_seed(2)
     yield "", attend, engine.randn(7, 9), engine.randn(7, 9), engine.randn(7, 2)
 
@@ -203,9 +194,6 @@ def ahead_trial(looks):
     yield "only the last number of each input is seen from before", looks, last_number_seen, engine.randn(3, 2)
     yield "of later words only a difference of two numbers is seen", looks, difference_ahead, engine.randn(3, 2)
     yield "attention without a mask, and a layer norm", looks, normed, engine.randn(3, 4)
-
-
-def ahead_more(looks):
     engine.manual_seed(4)
     yield "", looks, attending(3), engine.randn(6, 3)
     yield "", looks, one_ahead, engine.randn(1, 3)
@@ -319,7 +307,6 @@ EXERCISES = (
         points=1,
         answer=slide,
         trial=slide_trial,
-        hidden=slide_more,
         wrong=mistakes(
             lambda x, kernel, stride: slide(x, kernel.flip(0), stride),
             "You flip the kernel. Mathematicians do that in what they call a convolution; networks do not.",
@@ -369,7 +356,6 @@ EXERCISES = (
         points=2,
         answer=back_to_table,
         trial=table_trial,
-        hidden=table_more,
         wrong=mistakes(
             the_last_one,
             "A word that was used twice has only the slopes of its last use. Slopes add up. (`gradient[words] += "
@@ -410,7 +396,6 @@ EXERCISES = (
         points=2,
         answer=oracle_attend,
         trial=attend_trial,
-        hidden=attend_more,
         wrong=mistakes(
             changed(by_hand, "dim=1", "dim=0"),
             "The mask is right. But the softmax goes down the columns: the shares in each *row* must add up to 1.",
@@ -472,7 +457,6 @@ EXERCISES = (
         points=2,
         answer=by_nudges,
         trial=ahead_trial,
-        hidden=ahead_more,
         wrong=mistakes(
             functools.partial(looks_ahead, after=-100),
             "You list all dependencies. A word may depend on itself and on earlier ones.",

@@ -45,9 +45,6 @@ def pieces_trial(pieces):
     )
     yield "the same text, begins = [6], length 3", pieces, text.clone(), engine.tensor([6]), 3
     yield "the same text, begins = [2, 2, 1, 0], length 1", pieces, text.clone(), engine.tensor([2, 2, 1, 0]), 1
-
-
-def pieces_more(pieces):
     text = engine.arange(100) * 7 % 31
     yield "", pieces, text, engine.tensor([90, 3, 17, 42]), 9
 
@@ -75,9 +72,6 @@ def chances_trial(chances):
     yield "the same scores, temperature 1, top 2", chances, engine.tensor([0.0, 2.0, 1.0]), 1.0, 2
     yield "scores = [-3, -1, -2, -8], temperature 2, top 2", chances, engine.tensor([-3.0, -1.0, -2.0, -8.0]), 2.0, 2
     yield "scores = [1, 5, 3], temperature 0.8, top 1", chances, engine.tensor([1.0, 5.0, 3.0]), 0.8, 1
-
-
-def chances_more(chances):
     engine.manual_seed(5)
     yield "", chances, engine.randn(12) * 3, 0.7, 5
     yield "", chances, engine.randn(4) - 50, 1.5, 3
@@ -140,9 +134,6 @@ def compare_trial(compare):
     for name, (first, second) in RUNS.items():
         yield f"{name}: {list(first)} and {list(second)}, seeds 1 to 3", compared, compare, name, (1, 2, 3)
     yield "of the last ones only seeds 1 and 2", compared, compare, "wide ones", (1, 2)
-
-
-def compare_more(compare):
     yield "", compared, compare, "one lucky run", (2, 3)
     yield "", compared, compare, "apart", (3, 1)
 
@@ -219,9 +210,6 @@ def read_by(recipe, first, last, turned, many=120):
 def recipe_trial(recipe):
     yield "learns from 515 pictures, and reads 120 by others", read_by, recipe, 0, 515, False
     yield "the same with other names: 9 is called 0, 8 is called 1, and so on", read_by, recipe, 0, 515, True
-
-
-def recipe_more(recipe):
     yield "", read_by, recipe, 645, 1157, True
 
 
@@ -302,7 +290,6 @@ EXERCISES = (
         points=1,
         answer=pieces,
         trial=pieces_trial,
-        hidden=pieces_more,
         wrong=mistakes(
             changed(pieces, "row[1:]", "row[:-1]"),
             "The answer to each letter is the letter itself: a model learns at once to copy it.",
@@ -341,7 +328,6 @@ EXERCISES = (
         points=2,
         answer=chances,
         trial=chances_trial,
-        hidden=chances_more,
         wrong=mistakes(
             changed(by_softmax, "masked_fill(cut, -math.inf).softmax(0)", "softmax(0).masked_fill(cut, 0.0)"),
             "The chances do not add up to 1: cut before the softmax, as with a mask.",
@@ -390,7 +376,6 @@ EXERCISES = (
         points=2,
         answer=compare,
         trial=compare_trial,
-        hidden=compare_more,
         wrong=mistakes(
             *mistakes_left(),
             lambda first, second, seeds: compare(first, second, seeds)[0],
@@ -454,7 +439,6 @@ EXERCISES = (
         points=2,
         answer=nearest,
         trial=recipe_trial,
-        hidden=recipe_more,
         wrong=mistakes(
             lambda pictures, answers, others: [engine.bincount(answers).argmax().item()] * len(others),
             "That is as good as guessing. Has it learned from the answers, with all its parameters?",

@@ -90,7 +90,7 @@ def test_a_slip_that_no_row_knows_is_named_and_an_error_is_not():
 
     said = judge.judge(find("04.3"), attempt).message
     assert said, "it has a word for it"
-    seen = judge.tried(find("04.3").trial, attempt, function=True).seen
+    seen = judge.tried(judge.trial_of(find("04.3"), False), attempt, function=True).seen
     assert looked_up.about("04.3", seen).startswith("You get this if you leave out a factor")
-    seen = judge.tried(find("04.3").trial, lambda *_: 1 / 0, function=True).seen
+    seen = judge.tried(judge.trial_of(find("04.3"), False), lambda *_: 1 / 0, function=True).seen
     assert looked_up.about("04.3", seen) == ""

@@ -562,7 +562,7 @@ def test_only_what_the_answer_prints_stands_below_it():
 
 
 def part(key, name, source):
-    check = grading.Check(key, name, exercises.find(key).hidden is not None, [source], [source])
+    check = grading.Check(key, name, exercises.find(key).hidden, [source], [source])
     return grading.partial(check, grading.decide(check), exercises.find(key).points)
 
 
@@ -598,7 +598,7 @@ def test_what_an_answer_leaves_running_ends_with_it():
 @pytest.mark.parametrize("key", [key for lesson in exercises.lessons() for key in exercises.of_lesson(lesson)])
 def test_the_steps_go_without_the_oracle(key):
     exercise = exercises.find(key)
-    for hidden in [False] + [True] * (exercise.hidden is not None):
+    for hidden in [False] + [True] * exercise.hidden:
         assert deciding.packed(exercise, hidden)
 
 

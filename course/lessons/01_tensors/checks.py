@@ -45,20 +45,6 @@ def ones_at(*parts: Any) -> Callable:
 EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
 
 
-def twice_the_rows(n: int) -> engine.Tensor:
-    zeros: Any = engine.zeros(n, n)
-    zeros[::2][::2] = 1.0
-    zeros[1::2][1::2] = 1.0
-    return zeros
-
-
-def all_even(n: int) -> engine.Tensor:
-    zeros: Any = engine.zeros(n, n)
-    zeros[::2] = 1.0
-    zeros[:, ::2] = 1.0
-    return zeros
-
-
 # 1.3
 
 
@@ -78,16 +64,8 @@ def warmest_trial(warmest_day: Callable) -> Iterator[tuple]:
     rows = [[14.5, 18.5, 10.0], [18.5, 23.5, 20.0], [13.5, 17.5, 17.0], [17.0, 25.0, 10.5], [21.5, 20.0, 11.5]]
     rows += [[18.0, 21.5, 24.0], [23.0, 15.5, 24.5]]
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
-    rows = [
-        [1.9, -1.0],
-        [0.3, -1.4],
-        [-0.4, 1.8],
-        [0.0, 0.2],
-        [0.1, -1.9],
-        [0.7, 1.7],
-        [-1.8, -1.0],
-        [-1.9, 1.5],
-    ]  # only the fractions tell
+    # Only the fractions tell.
+    rows = [[1.9, -1.0], [0.3, -1.4], [-0.4, 1.8], [0.0, 0.2], [0.1, -1.9], [0.7, 1.7], [-1.8, -1.0], [-1.9, 1.5]]
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
     rows = [[20.1, 20.2], [20.3, 20.4], [20.2, 20.3]]  # and here those of the means
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
@@ -99,20 +77,13 @@ def warmest_trial(warmest_day: Callable) -> Iterator[tuple]:
     yield "", warmest_day, -engine.ones(3, 2) - engine.eye(3, 2)
 
 
-def best_from_zero(readings: engine.Tensor) -> int:
-    best, day = 0.0, 0
-    for place, mean in enumerate(readings.mean(dim=1).tolist()):
-        if mean > best:
-            best, day = mean, place
-    return day
-
-
 # 1.4
 
 
 def signed_trial(without_negatives: Callable) -> Iterator[tuple]:
     yield "t = [3.0, -1.0, 2.0]", without_negatives, engine.tensor([3.0, -1.0, 2.0])
-    yield "t = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]", without_negatives, engine.tensor(SIGNED)
+    rows = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]
+    yield "t = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]", without_negatives, engine.tensor(rows)
     yield "t = [300.0, -0.001, 1e6, -1e6]", without_negatives, engine.tensor([300.0, -0.001, 1e6, -1e6])
     wide = engine.tensor([0.1, -0.1], dtype=engine.float64)
     yield "t = [0.1, -0.1], float64", without_negatives, wide
@@ -120,35 +91,9 @@ def signed_trial(without_negatives: Callable) -> Iterator[tuple]:
     yield "", without_negatives, engine.tensor([-0.001, 1e6])
 
 
-SIGNED = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]
-
-
-def copy_kept_clean(t: Any) -> Any:
+def clipped(t: Any) -> Any:
     result = t.clone()
-    t[t < 0] = 0.0
-    return result
-
-
-def ones_for_negatives(t: Any) -> Any:
-    result = t.clone()
-    result[result < 0] = 1.0
-    return result
-
-
-def below_one(t: Any) -> Any:
-    result = t.clone()
-    result[result < 1] = 0.0
-    return result
-
-
-def in_itself(t: Any) -> Any:
-    t[t < 0] = 0.0
-    return t
-
-
-def through_zeros(t: Any) -> Any:
-    result: Any = engine.zeros_like(t)
-    result[t < 0] = t[t < 0]
+    result[result < 0] = 0.0
     return result
 
 
@@ -164,10 +109,11 @@ def totals_trial(totals: Callable) -> Iterator[tuple]:
     points, weights = [[10.0, 20.0], [30.0, 0.0], [5.0, 5.0]], [[0.5, 0.5], [1.0, 0.0], [0.2, 0.8], [2.0, 1.0]]
     shown = f"3 students with 2 exams, 4 proposals:\npoints = {points}\nweights = {weights}"
     yield shown, totals, engine.tensor(points), engine.tensor(weights)
-    points, weights = [[1.5, 2.25], [3.0, 4.0]], [[1.0, 0.0], [1.0, 1.0]]
-    yield f"points = {points}\nweights = {weights}", totals, engine.tensor(points), engine.tensor(weights)
-    points, weights = [[10.0, 20.0, 40.0]], [[0.25, 0.25, 0.5], [1.0, 0.0, 0.0]]
-    yield f"points = {points}\nweights = {weights}", totals, engine.tensor(points), engine.tensor(weights)
+    for points, weights in (
+        ([[1.5, 2.25], [3.0, 4.0]], [[1.0, 0.0], [1.0, 1.0]]),
+        ([[10.0, 20.0, 40.0]], [[0.25, 0.25, 0.5], [1.0, 0.0, 0.0]]),
+    ):
+        yield f"points = {points}\nweights = {weights}", totals, engine.tensor(points), engine.tensor(weights)
     yield "", totals, engine.rand(5, 3), engine.rand(2, 3)
 
 
@@ -190,31 +136,6 @@ def celsius_trial(to_celsius: Callable) -> Iterator[tuple]:
     yield shown, written_into, to_celsius, np.array([32.0, 212.0])
     yield "", to_celsius, np.array([[50.0, 59.0], [68.0, 0.0]])
     yield "", written_into, to_celsius, np.array([5.0, 14.0, 23.0], dtype=np.float32)
-
-
-def converted_twice(array: np.ndarray) -> Any:
-    for _ in range(2):
-        array[:] = (array - 32) * 5 / 9
-    return engine.from_numpy(array)
-
-
-def last_step_left(array: np.ndarray) -> Any:
-    t = engine.from_numpy(array)
-    t -= 32
-    t *= 5
-    return t / 9
-
-
-def upside_down(array: np.ndarray) -> Any:
-    array -= 32
-    array *= 9 / 5
-    return engine.from_numpy(array)
-
-
-def changed_then_copied(array: np.ndarray) -> Any:
-    array -= 32
-    array *= 5 / 9
-    return engine.tensor(array)
 
 
 KEPT = "A number in an index answers its question, and the dimension is gone. You kept it, with size 1."
@@ -342,9 +263,9 @@ EXERCISES = (
             "These are stripes: a whole row holds the same number. Give the columns a step too.",
             ones_at((EVEN, EVEN), (ODD, EVEN)),
             "These are stripes from top to bottom. In the odd rows the ones begin one place further on.",
-            all_even,
+            ones_at(EVEN, (slice(None), EVEN)),
             "You filled whole rows and then whole columns. Name both in one pair of brackets: [rows, columns].",
-            twice_the_rows,
+            ones_at(slice(0, None, 4), slice(3, None, 4)),
             "board[::2][::2] takes every second row, and then every second of those. Name rows and columns in one "
             "pair of brackets.",
             ones_at((slice(0, -1, 2), slice(0, -1, 2)), (slice(1, -1, 2), slice(1, -1, 2))),
@@ -400,7 +321,7 @@ EXERCISES = (
             "That says *when* it was warmest on day 0. A mean for each day comes first, and then the place.",
             lambda t: len(t) - 1,
             "That is the last day, whatever it was like. Did you return the place at which a loop ended?",
-            best_from_zero,
+            lambda t: t.mean(dim=1).clamp(min=0).argmax().item(),
             "If every mean is below 0, none is larger than the 0 that you begin with.",
             lambda t: t.mean(dim=1).max(dim=0),
             "With a dimension, max gives two things, the largest mean and its place. Return the place alone, as a "
@@ -455,10 +376,10 @@ EXERCISES = (
         answer=lambda t: engine.relu(t),
         trial=signed_trial,
         wrong=mistakes(
-            in_itself,
+            changed(clipped, "t.clone()", "t"),
             "The tensor that was given has changed: you wrote into it, under its own name, under a second one, or "
             "through a slice. None of these is a copy.",
-            copy_kept_clean,
+            changed(clipped, "result[result < 0]", "t[t < 0]"),
             "You wrote into the tensor that was given, and returned the copy as it was.",
             lambda t: t.clone(),
             "What you return still has its negative numbers. Did you change it, or something else?",
@@ -466,7 +387,7 @@ EXERCISES = (
             "That picks the numbers that are not negative and leaves the others out: the shape is lost.",
             lambda t: t.abs(),
             "abs turns -1 into 1. It should become 0.",
-            through_zeros,
+            changed(clipped, "t.clone()", "engine.zeros_like(t)", "result < 0", "t < 0", "0.0", "t[t < 0]"),
             "This keeps the negative numbers and drops the others.",
             lambda t: engine.stack([row * 0.0 if (row < 0).any() else row for row in t]),
             "Where one number of a row is negative, the whole row has become 0.",
@@ -480,11 +401,11 @@ EXERCISES = (
             "Large numbers are cut off as well. Only the negative ones should change: there is no upper limit.",
             lambda t: t.clamp(0, 1),
             "Numbers above 1 are cut off as well. Only the negative ones should change: there is no upper limit.",
-            ones_for_negatives,
+            changed(clipped, "= 0.0", "= 1.0"),
             "The negative numbers have become 1. They should become 0.",
             lambda t: engine.zeros_like(t),
             "Every number has become 0. Only the negative ones should.",
-            below_one,
+            changed(clipped, "< 0", "< 1"),
             "Numbers between 0 and 1 have become 0 too. They are not negative.",
             lambda t: t > 0,
             "That says where the numbers are positive. You are asked for the numbers themselves.",
@@ -573,14 +494,14 @@ EXERCISES = (
             "its own, and so do engine.tensor and clone.",
             lambda array: engine.from_numpy(array).float().sub_(32).mul_(5).div_(9),
             "`float()` makes a tensor of 32 bits, with memory of its own: the array still holds Fahrenheit.",
-            upside_down,
+            changed(celsius, "* 5 / 9", "* 9 / 5"),
             "Multiplied by 9 and divided by 5: that leads from Celsius to Fahrenheit.",
             changed(celsius, "(array - 32) * 5 / 9", "array * 5 / 9 - 32"),
             "32 is subtracted first, and then comes the factor 5 / 9.",
             changed(celsius, "(array - 32) * 5 / 9", "array - 32", "(array)", "(array) * 5 / 9"),
             "The result is right, but the array has changed only in part. An operation that makes a new tensor "
             "leaves the array's memory: each step should be in-place.",
-            last_step_left,
+            changed(celsius, " / 9", "", "(array)", "(array) / 9"),
             "The result is right. But the last step makes a new tensor: the array is not yet divided by 9.",
             changed(celsius, "5 / 9", "(5 // 9)"),
             "5 // 9 is 0, since `//` gives whole numbers: write 5 / 9.",
@@ -588,7 +509,7 @@ EXERCISES = (
             "`t -= 32 * 5 / 9` works out 32 * 5 / 9 first. Subtract 32, and multiply in a step of its own.",
             changed(celsius, "/ 9", "// 9"),
             "`//` cuts off the fractions: divide with `/`.",
-            converted_twice,
+            changed(celsius, "array[:] = ", "for _ in range(2): array[:] = "),
             "The numbers were converted twice. The array and the tensor are one memory: a change of either is a "
             "change of both.",
             changed(celsius, "(array - 32) * 5 / 9", "array * 9 / 5 + 32"),
@@ -599,7 +520,7 @@ EXERCISES = (
             "32 is added here. It should be subtracted.",
             changed(celsius, "(array - 32) * 5 / 9", "array - 32"),
             "32 is subtracted. The factor 5 / 9 is missing.",
-            changed_then_copied,
+            changed(celsius, "engine.from_numpy", "engine.tensor"),
             "The array is right. But you return a copy (engine.tensor makes one, and so does clone): what is "
             "written into it does not reach the array.",
             lambda array: engine.from_numpy(array),

@@ -91,10 +91,6 @@ def copied_columns(t: Any) -> Any:
     return type(t)(memory, (columns, rows), (rows, 1), 0)
 
 
-def permuted_back(t: Any, *dims: int) -> Any:
-    return Written.permute(t, *sorted(range(len(dims)), key=dims.__getitem__))
-
-
 def without_offset(method: Callable) -> Callable:
     def make(t: Any, *rest: int) -> Any:
         made = method(t, *rest)
@@ -111,16 +107,6 @@ def never_made(t: Any, *dims: int) -> Any:
 def two_for_granted(t: Any) -> Any:
     (rows, columns), (down, right) = t.shape, t.stride
     return type(t)(t.memory, (columns, rows), (right, down), t.offset)
-
-
-def first_two(t: Any) -> Any:
-    swapped = (1, 0, *range(2, len(t.shape)))
-    return Written.permute(t, *swapped)
-
-
-def only_on_the_way(t: Any, *index: int) -> Any:
-    """Take the last number of the index as if its stride were 1."""
-    return Written.place(t, *index) - index[-1] * t.stride[-1] + index[-1]
 
 
 def expanded(chosen: Callable) -> Callable:
@@ -202,11 +188,6 @@ def fixed(source: str) -> bool:
     return any(int(number) > 4 for number in re.findall(r"\b\d+\b", source))
 
 
-def by_memory(batch: Any) -> Any:
-    numbers = batch[0].numel()
-    return batch.as_strided((len(batch), numbers), (numbers, 1))
-
-
 # 2.4
 
 
@@ -273,11 +254,6 @@ def split(picture: Any, size: int) -> Any:
     """Lines of tiles, lines, tiles, points."""
     lines, points = picture.shape
     return picture.view(lines // size, size, points // size, size)
-
-
-def squares_alone(picture: Any, size: int) -> Any:
-    number = len(picture) // size
-    return picture.view(number, size, number, size).permute(0, 2, 1, 3)
 
 
 def divided(picture: Any, size: int) -> Any:
@@ -388,20 +364,20 @@ EXERCISES = (
             "place looks at the first number of the index alone. Does it return inside a loop?",
             with_methods(place=lambda t, *index: t.offset + index[-1] * t.stride[-1]),
             "place looks at the last number of the index alone. Does each round of a loop begin anew?",
-            with_methods(place=only_on_the_way),
+            with_methods(place=lambda t, *index: Written.place(t, *index) + index[-1] * (1 - t.stride[-1])),
             "place takes the stride of the last dimension for 1. That is so in the order of reading alone: look "
             "it up, as for the others.",
             with_methods(
                 place=lambda t, *index: t.offset + sum(i * n for i, n in zip(index, t.stride[::-1], strict=True))
             ),
             "place has the strides from the back: the first number of the index goes with the first stride.",
-            with_methods(T=property(first_two)),
+            with_methods(T=property(lambda t: Written.permute(t, 1, 0, *range(2, len(t.shape))))),
             "T exchanges the first two dimensions. With three of them, the last comes first, and the first last.",
             with_methods(T=property(lambda t: type(t)(t.memory, t.shape[::-1], t.stride, t.offset))),
             "T reverses the shape, and leaves the strides as they were: each dimension must take its stride along.",
             with_methods(T=property(lambda t: type(t)(t.memory, t.shape, t.stride[::-1], t.offset))),
             "T reverses the strides, and leaves the shape as it was: each dimension must take its stride along.",
-            with_methods(permute=permuted_back),
+            with_methods(permute=lambda t, *dims: Written.permute(t, *sorted(range(len(dims)), key=dims.__getitem__))),
             "permute goes the other way round. The first number in permute(2, 0, 1) names the old dimension that "
             "comes first.",
             with_methods(
@@ -475,7 +451,7 @@ EXERCISES = (
             lambda t: t.view(len(t), -1),
             "view promises not to copy, and after permute the numbers of a row do not follow each other in memory. "
             "(A clone is no help: it keeps the order in memory.)",
-            by_memory,
+            lambda t: t.as_strided((len(t), t[0].numel()), (t[0].numel(), 1)),
             "as_strided goes by the order in memory, and after permute that is not the order of reading. No "
             "strides describe such rows: the numbers must be copied.",
             lambda t: t.flatten(),
@@ -670,7 +646,7 @@ EXERCISES = (
             lambda t, n: t.view(n, t.shape[0] // n, n, t.shape[1] // n).permute(1, 3, 0, 2),
             "Your tiles are made of lines that lie apart. Reading down, which changes more slowly: the row of "
             "tiles, or the line in a tile? It comes first.",
-            squares_alone,
+            lambda t, n: t.view(len(t) // n, n, len(t) // n, n).permute(0, 2, 1, 3),
             "The number of lines is used for the points too. A picture need not be a square.",
             lambda t, n: t.view(t.shape[1] // n, n, t.shape[0] // n, n).permute(0, 2, 1, 3),
             "Lines and points are exchanged: the lines come first, and there are picture.shape[0] of them.",

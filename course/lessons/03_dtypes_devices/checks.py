@@ -6,7 +6,7 @@ import numpy as np
 
 import engine
 from course.judging.exercises import Exercise
-from course.judging.mistakes import mistakes, properties
+from course.judging.mistakes import changed, mistakes, properties
 from course.judging.sources import calls, calls_itself, loops
 
 # 3.1
@@ -134,20 +134,6 @@ def halved(dtype, one=lambda dtype: engine.tensor(1.0, dtype=dtype), back=lambda
     while begin + step > begin:
         step = step / 2
     return float(back(step))
-
-
-def halved_once(dtype):
-    one = step = engine.tensor(1.0, dtype=dtype)
-    if one + step / 2 > one:
-        step = step / 2
-    return step.item()
-
-
-def smallest(dtype):
-    step = engine.tensor(1.0, dtype=dtype)
-    while step / 2 > 0:
-        step = step / 2
-    return step.item()
 
 
 def divided_by_10(dtype):
@@ -436,7 +422,7 @@ EXERCISES = (
             "That is half of it: the first step that is lost, and also the gap *below* 1. The last step up"
             " that counts is"
             " twice as long.",
-            halved_once,
+            lambda dtype: 0.5,
             "You halve once: `if` asks a single time. `while` goes on for as long as the answer is yes.",
             lambda dtype: halved(dtype, back=lambda step: step * 4),
             "You stopped one step too early: half of what you returned still counts.",
@@ -456,7 +442,7 @@ EXERCISES = (
             tenths_in_the_type,
             "You divide by 10, in the type itself, and the tenths are rounded on the way. Halve the step: that is "
             "exact.",
-            smallest,
+            changed(halved, "begin + step > begin", "step / 2 > 0", "step: step * 2", "step: step"),
             "That is the smallest number there is, the gap beside 0. Ask whether *1 plus* half of the step"
             " is more than 1; and make sure that the 1 stays 1 (after `one = step = ...`, `step /= 2` halves "
             "both).",

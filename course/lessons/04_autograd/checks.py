@@ -49,43 +49,6 @@ def slope_trial(slope_at):
     yield "", watched, slope_at, lambda x: (x.exp() - 1) / x, number_and_slope(0.5, grad=-1.0)
 
 
-def on_the_tensor_itself(f, x):
-    x.requires_grad_()
-    f(x).backward()
-    return x.grad.item()
-
-
-def after_clearing(f, x):
-    x.requires_grad_()
-    x.grad = None
-    f(x).backward()
-    return x.grad.item()
-
-
-def cleared_afterwards(f, x):
-    x.requires_grad_()
-    x.grad = None
-    f(x).backward()
-    slope = x.grad.item()
-    x.grad = None
-    return slope
-
-
-def takes_notes_now(f, x):
-    before, x.grad = x.grad, None
-    slope = after_clearing(f, x)
-    x.grad = before
-    return slope
-
-
-def added_to_the_old(f, x):
-    old, flag = x.grad, x.requires_grad
-    slope = on_the_tensor_itself(f, x)
-    x.grad = old
-    x.requires_grad_(flag)
-    return slope
-
-
 def on_a_knob(f, x):
     knob = x.detach().clone().requires_grad_()
     f(knob).backward()
@@ -127,11 +90,6 @@ def one_step(f, x, rate):
     with engine.no_grad():
         x -= rate * x.grad
     x.grad = None
-
-
-def two_steps(f, x, rate):
-    one_step(f, x, rate)
-    one_step(f, x, rate)
 
 
 # 4.4
@@ -199,10 +157,8 @@ def parabola_trial(fit):
     xs, ys = engine.tensor([0.0, 1.0, 2.0]), engine.tensor([1.0, 3.0, 9.0])
     yield "xs = [0, 1, 2], ys = [1, 3, 9], rate = 0.02, 1 step", fit, xs, ys, 0.02, 1
     yield "xs = [0, 1, 2], ys = [1, 3, 9], rate = 0.02, 5 steps", fit, xs, ys, 0.02, 5
-    xs, ys = (
-        engine.tensor([-1.0, 0.5, 2.0]),
-        engine.tensor([2.0, -1.5, -6.0]),
-    )  # the best bend and height: below, above 0
+    # The best bend and height: below, above 0.
+    xs, ys = engine.tensor([-1.0, 0.5, 2.0]), engine.tensor([2.0, -1.5, -6.0])
     yield "xs = [-1, 0.5, 2], ys = [2, -1.5, -6], rate = 0.05, 5 steps", fit, xs, ys, 0.05, 5
     yield "", fit, engine.tensor([-1.0, 0.5, 1.5, 2.0]), engine.tensor([0.5, 0.0, -1.5, -3.0]), 0.05, 60
 
@@ -315,15 +271,33 @@ EXERCISES = (
         trial=slope_trial,
         tolerance=1e-6,
         wrong=mistakes(
-            takes_notes_now,
+            changed(
+                on_a_knob,
+                "x.detach().clone().requires_grad_()",
+                "x.requires_grad_(); old, x.grad = x.grad, None",
+                "return knob.grad.item()",
+                "slope = knob.grad.item(); x.grad = old; return slope",
+            ),
             "The slope is right, and x.grad is as it was. But x takes notes now, and did not before.",
-            on_the_tensor_itself,
+            changed(on_a_knob, "x.detach().clone()", "x"),
             "You used x itself: the slope is added to what was in x.grad, and stays there.",
-            after_clearing,
+            changed(on_a_knob, "x.detach().clone().requires_grad_()", "x.requires_grad_(); x.grad = None"),
             "You cleared x.grad. What was in it belongs to somebody else, and is lost.",
-            cleared_afterwards,
+            changed(
+                on_a_knob,
+                "x.detach().clone().requires_grad_()",
+                "x.requires_grad_(); x.grad = None",
+                "return knob.grad.item()",
+                "slope = knob.grad.item(); x.grad = None; return slope",
+            ),
             "The number is right. But x is not as it was: it takes notes now, and what its .grad held before is gone.",
-            added_to_the_old,
+            changed(
+                on_a_knob,
+                "x.detach().clone().requires_grad_()",
+                "x; old, flag = x.grad, x.requires_grad; x.requires_grad_()",
+                "return knob.grad.item()",
+                "slope = knob.grad.item(); x.grad = old; x.requires_grad_(flag); return slope",
+            ),
             "`old = x.grad` gives the same tensor a second name, and backward() adds to it. So you returned the sum"
             " of both slopes, and put back what is no longer the old one. Make a knob of your own.",
             lambda f, x: engine.tensor(int(x.item()), requires_grad=True),
@@ -429,7 +403,7 @@ EXERCISES = (
             ),
         ),
         properties=properties(
-            two_steps,
+            lambda f, x, rate: [one_step(f, x, rate), one_step(f, x, rate)],
             lambda did: (
                 "one step" not in did.shown
                 or not any(abs(did.result["x"] - 4 * 0.8**steps) < 1e-4 for steps in range(2, 20))

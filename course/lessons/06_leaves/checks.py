@@ -44,11 +44,6 @@ def in_place(n: int, dtype: Any) -> engine.Tensor:
     return knobs
 
 
-def seeded(n: int, dtype: Any) -> engine.Tensor:
-    engine.manual_seed(0)
-    return in_place(n, dtype)
-
-
 # 6.3
 
 
@@ -107,12 +102,6 @@ def one_by_one(x: engine.Tensor, functions: list[Callable], retain_graph: bool =
     return [engine.autograd.grad(x, result, retain_graph=retain_graph) for result in results]
 
 
-def swapped(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    start = x
-    results = [x := function(x) for function in functions]
-    return list(engine.autograd.grad(results, start))
-
-
 def each_by_x(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     start, slopes = x, []
     for function in functions:
@@ -126,16 +115,6 @@ def results_of_the_last(x: engine.Tensor, functions: list[Callable]) -> list[Any
     return list(engine.autograd.grad(results, x))
 
 
-def from_x_each_time(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    results = [function(x) for function in functions]
-    return list(engine.autograd.grad(results[-1], results))
-
-
-def nothing_but_the_last(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
-    """Give each function x, or cut its result off: no path leads back from the last one."""
-    return [None for _ in functions[1:]] + [engine.tensor(1.0)]
-
-
 # 6.4
 
 
@@ -147,17 +126,10 @@ def at_a_result(limit: Callable, weights: list[float], most: float) -> engine.Te
     return x.grad
 
 
-def at_a_knob(limit: Callable, weights: list[float], most: float) -> engine.Tensor:
+def at_a_knob(limit: Callable, weights: list[float], most: float, times: int = 1) -> engine.Tensor:
     x = engine.zeros(len(weights)).requires_grad_()
     limit(x, most)
-    (x * engine.tensor(weights)).sum().backward()
-    return x.grad
-
-
-def three_times(limit: Callable, weights: list[float], most: float) -> engine.Tensor:
-    x = engine.zeros(len(weights)).requires_grad_()
-    limit(x, most)
-    for _ in range(3):
+    for _ in range(times):
         (x * engine.tensor(weights)).sum().backward()
     return x.grad
 
@@ -186,7 +158,7 @@ def limit_trial(limit: Callable) -> Iterator[tuple]:
     shown = "other = 2 * y, h = 2 * x, limit(h, 1.0), loss = (10 * (h + other)).sum(): x.grad and y.grad"
     yield shown, beside_another, limit, 1.0
     shown = "limit(x, 1.0), and (x * [0.5, -4]).sum().backward() three times: x.grad"
-    yield shown, three_times, limit, [0.5, -4.0], 1.0
+    yield shown, at_a_knob, limit, [0.5, -4.0], 1.0, 3
     yield "", at_a_result, limit, [-0.1, 0.3, 5.0, -0.7], 0.25
     yield "", at_a_knob, limit, [12.0, -3.0], 4.0
     yield "", beside_another, limit, 3.0
@@ -199,16 +171,6 @@ def hook(change: Callable[[engine.Tensor, float], Any]) -> Callable:
         h.register_hook(lambda arriving: change(arriving, most))
 
     return limit
-
-
-def gone_back_at_once(h: engine.Tensor, most: float) -> None:
-    h.retain_grad()
-    h.backward()
-
-
-def without_an_argument(h: engine.Tensor, most: float) -> None:
-    hook: Any = lambda: h.clamp(-most, most)  # noqa: E731
-    h.register_hook(hook)
 
 
 def too_early(h: engine.Tensor, most: float) -> None:
@@ -319,11 +281,6 @@ def without_looking(y: engine.Tensor, first: str) -> list[Any]:
     return []
 
 
-def gone_back(y: engine.Tensor) -> list[Any]:
-    y.backward(retain_graph=True)
-    return by_layers(y)
-
-
 def as_if_a_node_were_a_tensor(y: engine.Tensor) -> list[Any]:
     waiting: list[Any] = [y]
     for t in waiting:
@@ -337,11 +294,6 @@ def two_steps_back(y: engine.Tensor) -> list[Any]:
     for _ in range(2):
         layer = {p for node in layer for p, _ in node.next_functions if p is not None}
         ends |= {node for node in layer if hasattr(node, "variable")}
-    return [node.variable for node in ends]
-
-
-def one_step_back(y: engine.Tensor) -> list[Any]:
-    ends = {p for p, _ in y.grad_fn.next_functions if hasattr(p, "variable")}
     return [node.variable for node in ends]
 
 
@@ -390,7 +342,7 @@ EXERCISES = (
             "With 32 bits that is right, with 64 it is not: there, `to` makes another tensor, which is a result.",
             lambda n, dtype: engine.randn(n, dtype=dtype, requires_grad=True).mul_(0.1),
             "A knob must not be written to while notes are taken. Compute first, and ask then.",
-            seeded,
+            changed(in_place, "knobs = ", "engine.manual_seed(0); knobs = "),
             "The seed is set inside the function, so every call gives the same numbers. Leave it to whoever calls.",
             lambda n, dtype: (engine.rand(n).to(dtype) * 0.1).requires_grad_(),
             "Those numbers come from `rand`: all of them lie between 0 and 0.1. `randn` gives both signs.",
@@ -444,7 +396,7 @@ EXERCISES = (
             lambda x, functions: [slope for (slope,) in one_by_one(x, functions, retain_graph=False)],
             "The first `grad` threw away notes that the next one needs. Ask for all slopes in one call: the second "
             "argument may be a list.",
-            swapped,
+            changed(results_of_the_last, "results = ", "start, results = x, ", "(results, x)", "(results, start)"),
             "The two are swapped: first what moves, which is the last result, and then what it moves with.",
             changed(
                 kept,
@@ -476,10 +428,10 @@ EXERCISES = (
             "What moves and what it moves with are swapped: first the last result, then the list of all results.",
             changed(kept, "result.grad", "result"),
             "Those are the results themselves, and not slopes.",
-            from_x_each_time,
+            changed(results_of_the_last, "x := function", "function", "(results, x)", "(results[-1], results)"),
             "The last result does not come from the others: they have no part in it. Only the first function gets "
             "`x`; each of the others gets what came out of the one before.",
-            nothing_but_the_last,
+            lambda x, functions: [None for _ in functions[1:]] + [engine.tensor(1.0)],
             "No path leads back from the last result to the others. Did each function get what came out of the one "
             "before it (and not `x`), and without a `detach()` in between?",
             changed(kept, "    x.backward()", "", "append(x)", "append(x); x.sum().backward(retain_graph=True)"),
@@ -578,14 +530,14 @@ EXERCISES = (
             hook(lambda arriving, most: most * (arriving / most).tanh()),
             lambda did: not did.shown.startswith("h = 2 * x") or did.result[0] == 1.0,
             "What is within the limit has changed as well: 0.5 arrives at h, and should be passed on as 0.5.",
-            gone_back_at_once,
+            lambda h, most: (h.retain_grad(), h.backward()),
             lambda did: not (did.error == "RuntimeError" and calls(did.source, "backward")),
             "`limit` must not call `backward()`: it only gets everything ready, so that a later one is limited.",
             hook(lambda arriving, most: arriving.clamp(-most, most).sum()),
             lambda did: did.error != "RuntimeError" or calls(did.source, "backward"),
             "The hook must be at `h` itself, which takes notes; and what it returns must have the shape of what "
             "arrived.",
-            without_an_argument,
+            lambda h, most: h.register_hook(lambda: h.clamp(-most, most)),
             lambda did: did.error != "TypeError",
             "A hook is called with one argument, which is what arrives, and should return a tensor or nothing.",
         ),
@@ -602,7 +554,7 @@ EXERCISES = (
         answer=by_layers,
         trial=find_trial,
         wrong=mistakes(
-            one_step_back,
+            lambda y: [p.variable for p in {p for p, _ in y.grad_fn.next_functions} if hasattr(p, "variable")],
             "You have looked one step back. The ends of the graph may be further away.",
             first_path,
             "You have followed one path. Where a node has several inputs, all of them must be followed.",
@@ -652,7 +604,7 @@ EXERCISES = (
             lambda did: "both are 2" not in did.shown or len(did.result) != 1,
             "Two knobs with the same number in them are still two. `in` and `==` compare numbers: look instead at "
             "which nodes you have seen.",
-            gone_back,
+            lambda y: y.backward(retain_graph=True) or by_layers(y),
             lambda did: not any(did.after[name] is not None for name in did.after if name.endswith(".grad")),
             "`backward()` was called: there is something in the `.grad` of a knob now. The notes are enough.",
         ),

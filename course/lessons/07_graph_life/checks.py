@@ -48,14 +48,6 @@ def one_by_one(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
     return engine.stack(one_each(losses, w)).mean(0)
 
 
-def without_retaining_into_grad(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
-    before, w.grad = w.grad, None
-    for loss in losses:
-        loss.backward()
-    found, w.grad = w.grad / len(losses), before
-    return found
-
-
 def mean_without_notes(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
     with engine.no_grad():
         mean = sum(losses) / len(losses)
@@ -90,17 +82,6 @@ def put_back_by_name(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Te
 def with_what_was_before(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
     found = one_by_one(losses, w)
     return found if w.grad is None else found + w.grad
-
-
-def divided_with_the_rest(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
-    found = put_back_by_name(losses, w)
-    w.grad = None
-    return found
-
-
-def cleared_at_both_ends(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
-    w.grad = None
-    return cleared_at_the_end(losses, w)
 
 
 def running_total(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
@@ -230,18 +211,6 @@ def judged_late(w: engine.Tensor, numbers: list[float], again: bool = False) -> 
     return losses
 
 
-def states_as_losses(w: engine.Tensor, numbers: list[float]) -> list[float]:
-    at = w.detach().clone()
-    read_by_formula(w, numbers)
-    states, state = [], engine.tensor(1.0)
-    for number in numbers:
-        after = (at * state + number).tanh()
-        states.append(after.item())
-        at -= 0.5 * 2 * (after - 0.5) * (1 - after**2) * state
-        state = after
-    return states
-
-
 def one_step_at_the_end(w: engine.Tensor, numbers: list[float]) -> list[float]:
     state, losses = engine.tensor(1.0), []
     for number in numbers:
@@ -284,16 +253,12 @@ def shares_trial(shares: Callable) -> Iterator[tuple]:
     yield "", values_and_gradient, shares, [-1.0, 0.5, 0.0, 2.0], [1.0, 2.0, 3.0, 4.0]
 
 
-def without_notes(scores: engine.Tensor) -> engine.Tensor:
-    e = scores.exp()
-    with engine.no_grad():
-        e /= e.sum()
-    return e
-
-
 def share(scores: engine.Tensor) -> engine.Tensor:
     e = scores.exp()
     return e / e.sum()
+
+
+without_notes = changed(share, "return e / e.sum()", "with engine.no_grad(): e /= e.sum()\n    return e")
 
 
 def one_by_one_in_place(scores: engine.Tensor) -> engine.Tensor:
@@ -301,12 +266,6 @@ def one_by_one_in_place(scores: engine.Tensor) -> engine.Tensor:
     total = e.sum().item()
     for k in range(len(e)):
         e[k] = e[k] / total
-    return e
-
-
-def divided_in_secret(scores: engine.Tensor) -> engine.Tensor:
-    e = scores.exp().clone()
-    e.data /= e.data.sum()
     return e
 
 
@@ -409,17 +368,17 @@ EXERCISES = (
             with_what_was_before,
             "What was in w.grad before is in the result, too: `backward()` adds to it. Set it aside first, and "
             "clear w.grad.",
-            divided_with_the_rest,
+            changed(put_back_by_name, ", before", ", None"),
             "What was in w.grad before has been added to, divided with the rest, and then thrown away.",
             put_back_by_name,
             "A second name for w.grad keeps nothing: backward() adds to that very tensor.",
-            cleared_at_both_ends,
+            changed(cleared_at_the_end, "(sum(losses)", "w.grad = None; (sum(losses)"),
             "The mean is right. But what w.grad held before your function was called is lost.",
             lambda losses, w: sum(engine.autograd.grad(loss, w)[0] for loss in losses) / len(losses),
             "Two of the losses share notes, and the first `grad` threw them away. Go back once for all of them.",
         ),
         properties=properties(
-            without_retaining_into_grad,
+            changed(put_back_by_name, "before = w.grad", "before, w.grad = w.grad, None", "retain_graph=True", ""),
             lambda did: did.error != "RuntimeError" or not did.shown.startswith("common"),
             "Two of the losses share notes, and the first `backward()` threw them away. Go back once, for all of them.",
             never_none,
@@ -560,7 +519,7 @@ EXERCISES = (
             "The state is a result, and cannot be told to take no notes. `detach()` makes a new tensor of it.",
             changed(read, "state.detach()", "number"),
             "The next state is the number that was read. What comes out of `tanh` should be carried on.",
-            states_as_losses,
+            changed(read_by_formula, "((after - 0.5) ** 2)", "after"),
             "Those are the states. The losses are asked for: how far each state is from 0.5, squared.",
             changed(read, "state.detach()", "loss.detach()"),
             "The next state is the loss. What comes out of `tanh` should be carried on.",
@@ -646,7 +605,7 @@ EXERCISES = (
             one_by_one_in_place,
             lambda did: did.error != "RuntimeError",
             "`backward()` refuses: a number that exp remembers was written over, even if one at a time.",
-            divided_in_secret,
+            changed(share, ".exp()", ".exp().clone()", "return e / e.sum()", "e.data /= e.data.sum(); return e"),
             lambda did: far(did.result[0], did.expected[0]) or not far(did.result[1], did.expected[1]),
             "The shares are right, the gradient is not: a part of the computation is not in the notes.",
         ),

@@ -177,25 +177,11 @@ def by_place(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     return [p for p in parameters if p.requires_grad]
 
 
-def other_names(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for p in parameters[:n]:
-        p = p.detach()
-        p.grad = None
-    return parameters[n:]
-
-
 def freeze(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     for place, p in enumerate(parameters):
         p.requires_grad_(place >= n)
         p.grad = None if place < n else p.grad
     return parameters[n:]
-
-
-def all_right_but_written_over(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    found = by_place(parameters, n)
-    for p in parameters:
-        p.requires_grad_ = p.requires_grad
-    return found
 
 
 def frozen_wrongly(did: Did) -> tuple[bool, bool]:
@@ -286,25 +272,6 @@ def of_cut_weights(
     judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
 ) -> engine.Tensor:
     return (judge(w, position) - reward - 0.9 * judge(w.detach(), following)) ** 2
-
-
-def of_cut_positions(
-    judge: Callable, w: engine.Tensor, position: float, following: Any, reward: float
-) -> engine.Tensor:
-    return (judge(w, position) - reward - 0.9 * judge(w, following.detach())) ** 2
-
-
-def all_without_notes(
-    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
-) -> engine.Tensor:
-    with engine.no_grad():
-        return step_loss(judge, w, position, following, reward)
-
-
-def gone_back(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
-    loss = step_loss(judge, w, position, following, reward)
-    loss.backward()
-    return loss
 
 
 EXERCISES = (
@@ -459,7 +426,7 @@ EXERCISES = (
         answer=by_place,
         trial=freeze_trial,
         wrong=mistakes(
-            other_names,
+            changed(freeze, "p.requires_grad_(place >= n)", "p = p.detach() if place < n else p"),
             "Nothing is frozen. `p = p.detach()` gives the name p to another tensor.",
             changed(freeze, "place >= n", "False"),
             "All of them are frozen. Only the first n should be; the others should learn, whatever was before.",
@@ -480,7 +447,7 @@ EXERCISES = (
             "You return those that learned before. Those that learn now are asked for.",
         ),
         properties=properties(
-            all_right_but_written_over,
+            changed(freeze, "return", "for p in parameters: p.requires_grad_ = p.requires_grad\n    return"),
             lambda did: "written over" not in did.result,
             "`p.requires_grad_ = ...` calls nothing: it writes over the name of a method. Write "
             "`p.requires_grad_(False)`, or `p.requires_grad = False` without the underscore.",
@@ -526,16 +493,16 @@ EXERCISES = (
             "The loss is right, but the target does not hold still.",
             changed(step_loss, ".detach()", "", "judge(w, position)", "judge(w, position).detach()"),
             "The wrong one holds still: it is the judgement that should move, towards the target.",
-            all_without_notes,
+            engine.no_grad()(step_loss),
             "No notes are taken at all. The judgement of the first position needs them; only the target does not.",
-            gone_back,
+            changed(step_loss, "return", "loss =", " ** 2", " ** 2; loss.backward(); return loss"),
             "Your function has gone back already. It should make the loss, and nothing else.",
             *MISTAKES,
             changed(step_loss, "judge(w, following)", "judge(w, position)"),
             "The target is made of the first position again. It comes from the `following` one.",
             lambda *given: of_cut_weights(*given).detach().requires_grad_(),
             "The loss is right, but it was cut off from w: nothing arrives there.",
-            of_cut_positions,
+            changed(step_loss, ".detach()", "", "judge(w, following)", "judge(w, following.detach())"),
             "A position is a plain number, and has no past. It is the *target* that comes from the knobs.",
         ),
         properties=properties(

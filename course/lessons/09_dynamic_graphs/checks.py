@@ -66,20 +66,6 @@ def running_sums(states: engine.Tensor) -> engine.Tensor:
     return engine.stack(found)
 
 
-def begun_with_the_first(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> engine.Tensor:
-    found = [numbers[0]]
-    for number in numbers[1:]:
-        found.append(keep * found[-1] + take * number)
-    return engine.stack(found)
-
-
-def the_number_before(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> engine.Tensor:
-    found = [take * numbers[0]]
-    for before, number in zip(numbers[:-1], numbers[1:], strict=True):
-        found.append(keep * before + take * number)
-    return engine.stack(found)
-
-
 # 9.3
 
 
@@ -121,11 +107,6 @@ def nowhere_nan(did: Did) -> bool:
 
 def harmless(x: engine.Tensor) -> engine.Tensor:
     return engine.where(x > 0, x, engine.ones_like(x))
-
-
-def a_one_added(x: engine.Tensor) -> engine.Tensor:
-    filled = x + (x == 0)
-    return filled * filled.log()
 
 
 def slopes_at_0(did: Did) -> list[float]:
@@ -175,37 +156,24 @@ def a_new_leaf(x: engine.Tensor) -> engine.Tensor:
 # 9.5
 
 
-def value_and_gradients(compute: Callable, formula_of: Callable, values: list[float]) -> list[Any]:
+def value_and_gradients(compute: Callable, formula: str, values: list[float]) -> list[Any]:
     knobs = [engine.tensor(value, requires_grad=True) for value in values]
-    made = compute(formula_of(*knobs))
+    made = compute(eval(formula, dict(zip("abc", knobs, strict=False))))
     return [made, *gradients_of(made, knobs)]
 
 
-FORMULAS: tuple[tuple[str, Callable, list[float]], ...] = (
-    ('("+", ("*", a, 3.0), b), a = 2, b = 5', lambda a, b: ("+", ("*", a, 3.0), b), [2.0, 5.0]),
-    ('("max", a, b), a = 2, b = 5', lambda a, b: ("max", a, b), [2.0, 5.0]),
-    ('("max", ("*", a, 0.5), b), a = -3, b = -1.25', lambda a, b: ("max", ("*", a, 0.5), b), [-3.0, -1.25]),
-    ('("max", 4.0, ("max", a, b)), a = 2, b = 5', lambda a, b: ("max", 4.0, ("max", a, b)), [2.0, 5.0]),
-    (
-        '("*", ("*", a, b), ("max", 4.0, 3.0)), a = 2, b = 5',
-        lambda a, b: ("*", ("*", a, b), ("max", 4.0, 3.0)),
-        [2.0, 5.0],
-    ),
-    (
-        '("*", ("max", ("*", a, a), b), ("+", a, 1.0)), a = 3, b = 5',
-        lambda a, b: ("*", ("max", ("*", a, a), b), ("+", a, 1.0)),
-        [3.0, 5.0],
-    ),
-)
-
-
 def formula_trial(compute: Callable) -> Iterator[tuple]:
-    for shown, formula, values in FORMULAS:
-        yield f"{shown}: the value, and the gradients of a and b", value_and_gradients, compute, formula, values
-
-    def deep(a: Any, b: Any, c: Any) -> tuple:
-        return "+", ("max", ("max", a, ("*", b, c)), 1.0), ("*", ("+", c, ("max", b, -2.0)), ("max", a, c))
-
+    for formula, a, b in (
+        ('("+", ("*", a, 3.0), b)', 2.0, 5.0),
+        ('("max", a, b)', 2.0, 5.0),
+        ('("max", ("*", a, 0.5), b)', -3.0, -1.25),
+        ('("max", 4.0, ("max", a, b))', 2.0, 5.0),
+        ('("*", ("*", a, b), ("max", 4.0, 3.0))', 2.0, 5.0),
+        ('("*", ("max", ("*", a, a), b), ("+", a, 1.0))', 3.0, 5.0),
+    ):
+        shown = f"{formula}, a = {a:g}, b = {b:g}: the value, and the gradients of a and b"
+        yield shown, value_and_gradients, compute, formula, [a, b]
+    deep = '("+", ("max", ("max", a, ("*", b, c)), 1.0), ("*", ("+", c, ("max", b, -2.0)), ("max", a, c)))'
     yield "", value_and_gradients, compute, deep, [0.5, -1.5, 3.0]
 
 
@@ -328,9 +296,9 @@ EXERCISES = (
             "The right states, the last one first. `append` puts each of them at the end.",
             joined("found[0].reshape(1)"),
             "That is the first state alone. Does your `return` stand inside the loop?",
-            begun_with_the_first,
+            changed(reading, "engine.tensor(0.0), []", "numbers[0], [numbers[0]]", "in numbers:", "in numbers[1:]:"),
             "The state begins at 0, not at the first number, which is multiplied by `take` like any other.",
-            the_number_before,
+            changed(reading, "append(state)", "append(state); state = number"),
             "`keep` is multiplied by the number before. It belongs to the *state*, which holds all of them.",
             joined("found[-1]"),
             "That is the last state alone. All of them are asked for.",
@@ -380,7 +348,7 @@ EXERCISES = (
             flat_at_0,
             "Where x is 0, the slope should be 0. Yours is about the logarithm of the small number that stands "
             "in for 0: a `clamp` or a `+ 1e-8` keeps `nan` away, but the slope is wrong.",
-            a_one_added,
+            lambda x: (x + (x == 0)) * (x + (x == 0)).log(),
             lambda did: not any(abs(slope - 1) < 1e-4 for slope in slopes_at_0(did)),
             "Where x is 0, your slope is 1. Is `x` itself the other side of your last `where`? Its slope is 1: "
             "take zeros. Or was the 1 written into x, or added to it? A 1 that `where` picks has no path to x.",

@@ -57,8 +57,7 @@ def passes(jacobian, f, x):
 
 
 def table_trial(jacobian):
-    x = engine.tensor([2.0, 3.0])
-    yield "f(x) = [x0 * x1, x0 + x1], x = [2., 3.]", passes, jacobian, pair, x
+    yield "f(x) = [x0 * x1, x0 + x1], x = [2., 3.]", passes, jacobian, pair, engine.tensor([2.0, 3.0])
     x = engine.tensor([1.0, 2.0, 3.0])
     yield "f(x) = [sum of x, sum of x * x], x = [1., 2., 3.]", passes, jacobian, wide, x
     x = engine.tensor([2.0, -1.0])
@@ -95,12 +94,6 @@ def rowed(f, x, of):
     return engine.stack([engine.autograd.grad(of(y, i), x, retain_graph=True)[0] for i in range(len(y))])
 
 
-def only_once(f, x):
-    x = x.detach().requires_grad_()
-    y = f(x)
-    return engine.stack([engine.autograd.grad(y[i], x)[0] for i in range(len(y))])
-
-
 def on_x_itself(f, x):
     x.requires_grad_()
     y = f(x)
@@ -110,30 +103,6 @@ def on_x_itself(f, x):
         y[i].backward(retain_graph=True)
         rows.append(x.grad)
     return engine.stack(rows)
-
-
-def zeroed(f, x):
-    x = x.detach().clone().requires_grad_()
-    y, rows = f(x), []
-    for i in range(len(y)):
-        if x.grad is not None:
-            x.grad.zero_()
-        y[i].backward(retain_graph=True)
-        rows.append(x.grad)
-    return engine.stack(rows)
-
-
-def untaken(f, x):
-    x = x.detach().requires_grad_()
-    y = f(x)
-    return engine.stack([engine.autograd.grad(one, x, retain_graph=True) for one in y])
-
-
-def into_zeros(f, x):
-    rows = by_backward(engine.stack)(f, x)
-    found = engine.zeros(rows.shape)
-    found[:] = rows
-    return found
 
 
 # 10.3
@@ -178,47 +147,11 @@ def moving(f, x, u):
     return engine.func.jvp(f, (x,), (u,))[1] != 0
 
 
-def scaled(f, x, i):
-    u = engine.zeros_like(x)
-    u[i] = x[i]
-    return moving(f, x, u)
-
-
-def on_both_sides(f, x, i, width=1e-3):
-    u = engine.zeros_like(x)
-    u[i] = width
-    return f(x + u) - f(x - u) != 0
-
-
-def a_tiny_step(f, x, i):
-    u = engine.zeros_like(x)
-    u[i] = 1e-6
-    return f(x + u) != f(x)
-
-
 def overwritten(f, x, i):
     u = x
     u[:] = 0.0
     u[i] = 1.0
     return moving(f, x, u)
-
-
-def a_whole_step(f, x, i):
-    moved = x.clone()
-    moved[i] += 1
-    return f(moved) != f(x)
-
-
-def the_value(f, x, i):
-    u = engine.zeros_like(x)
-    u[i] = 1.0
-    return engine.func.jvp(f, (x,), (u,))[0] != 0
-
-
-def by_vjp(f, x, i):
-    v = engine.zeros_like(x)
-    v[i] = 1.0
-    return engine.func.vjp(f, x)[1](v)[0] != 0
 
 
 def moved(did):
@@ -424,7 +357,7 @@ EXERCISES = (
             by_backward(engine.stack, clear=False, apart=False),
             "`x.grad` is one tensor, and it is in your list again and again: all rows are the same sum. Clear it "
             "before each pass, or use `autograd.grad`.",
-            only_once,
+            changed(rowed, ", of", "", "of(y, i)", "y[i]", ", retain_graph=True", ""),
             "The first pass throws the notes away, and the second one needs them: `retain_graph=True`.",
             by_backward(lambda rows: engine.stack(rows, dim=1)),
             "The right slopes, transposed: the gradient of an output is a row.",
@@ -432,12 +365,18 @@ EXERCISES = (
             "You added the rows up. Keep them apart, one below the other.",
             by_backward(lambda rows: rows),
             "The right rows, in a list. Make one tensor of them: `engine.stack`.",
-            zeroed,
+            changed(
+                on_x_itself,
+                "x.requires_grad_()",
+                "x = x.detach().clone().requires_grad_()",
+                "x.grad = None",
+                "if x.grad is not None: x.grad.zero_()",
+            ),
             "All rows are the last one: `.grad` is one tensor, which your list holds again and again, and "
             "`zero_()` clears it. Keep a clone, or use `autograd.grad`.",
             lambda f, x: engine.autograd.grad(f(x)[0], x),
             "x takes no notes yet, so f leaves no path back to it: begin with `x.detach().requires_grad_()`.",
-            into_zeros,
+            lambda f, x: by_backward(engine.stack)(f, x).float(),
             "The table is in float32, where x is in float64: `engine.zeros(...)` gives float32. Say "
             "`dtype=x.dtype`, or stack the rows.",
             on_x_itself,
@@ -447,7 +386,7 @@ EXERCISES = (
             by_backward(engine.cat),
             lambda did: did.result["result"].ndim != 1,
             "That is a row of numbers, and not a table. Put each output's gradient into a row of its own: `stack`.",
-            untaken,
+            changed(rowed, ", of", "", "of(y, i)", "y[i]", ")[0] for", ") for"),
             lambda did: did.error != "TypeError",
             "`autograd.grad` gives a tuple, with an entry for each input. Take the one out of it: `[0]`.",
             lambda f, x: by_backward(lambda rows: engine.stack(rows[:2]))(f, x),
@@ -495,21 +434,21 @@ EXERCISES = (
             "Those are the speeds. Which of them are not 0?",
             lambda f, x, i: speeds(f, x, i) > 0,
             "An output that moves backwards follows, too: not 0.",
-            a_whole_step,
+            lambda f, x, i: f(x + engine.eye(len(x))[i]) != f(x),
             "You moved the input, by much or by little, and looked. Even x * x moves then, at 0, where its slope "
             "is 0. Ask for the slope at this very point: jvp.",
-            on_both_sides,
+            lambda f, x, i: f(x + 1e-3 * engine.eye(len(x))[i]) != f(x - 1e-3 * engine.eye(len(x))[i]),
             "You nudged the input to both sides, and compared. x ** 3 moves then, at 0, where its slope is 0. Ask "
             "for the slope itself: jvp.",
-            a_tiny_step,
+            lambda f, x, i: f(x + 1e-6 * engine.eye(len(x))[i]) != f(x),
             "Your nudge is so small that it is lost where x is large, and it moves x * x at 0, where the slope is "
             "0. Ask for the slope itself: jvp.",
             overwritten,
             "`u = x` is a second name for x, so your u was written into the point itself. Begin with "
             "`engine.zeros_like(x)`.",
-            the_value,
+            lambda f, x, i: engine.func.jvp(f, (x,), (engine.eye(len(x))[i],))[0] != 0,
             "jvp gives a pair: first the value of f, then the speeds. You compare the value with 0.",
-            by_vjp,
+            lambda f, x, i: engine.func.vjp(f, x)[1](engine.eye(len(x))[i])[0] != 0,
             "A backward pass gives a row: which inputs output i follows. A column is asked for.",
             lambda f, x, i: speeds(f, x, i) == 0,
             "The other way round: True where an output does move.",
@@ -517,7 +456,7 @@ EXERCISES = (
             "You added up all outputs, and asked which inputs the sum follows. Input i has no part in that.",
             lambda f, x, i: moving(f, x, x),
             "You let each input move as far as its own value. Let only input i move: 1 there, 0 anywhere else.",
-            scaled,
+            lambda f, x, i: moving(f, x, x * engine.eye(len(x))[i]),
             "Input i moves as far as its own value: not at all where that is 0. Let it move by 1.",
             lambda f, x, i: engine.func.jvp(f, (x,), (engine.eye(len(x))[i],)),
             "`jvp` gives a pair: the value, and the speeds. Which of the speeds are not 0?",

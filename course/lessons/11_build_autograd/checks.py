@@ -59,14 +59,8 @@ def passed_on(multiply, g, x, y):
 
 
 def mul_trial(multiply):
-    yield (
-        "c = mul(a, b) with a = 2, b = 3, and 1 arrives at c: what goes to a, to b",
-        passed_on,
-        multiply,
-        1.0,
-        2.0,
-        3.0,
-    )
+    shown = "c = mul(a, b) with a = 2, b = 3, and 1 arrives at c: what goes to a, to b"
+    yield shown, passed_on, multiply, 1.0, 2.0, 3.0
     yield "the same, and 10 arrives", passed_on, multiply, 10.0, 2.0, 3.0
 
 
@@ -93,16 +87,9 @@ def small():
     return {a: "a", b: "b", c: "c", d: "d"}, d
 
 
-def other_way_round():
-    a, b = Var(2.0), Var(3.0)
-    c = mul(a, b)
-    d = add(a, c)
-    return {a: "a", b: "b", c: "c", d: "d"}, d
-
-
 def from_root_trial(walk):
     yield "c = a * b, d = c + a: from_root(d)", in_which_order, walk, small
-    yield "c = a * b, d = a + c: from_root(d)", in_which_order, walk, other_way_round
+    yield "c = a * b, d = a + c: from_root(d)", in_which_order, walk, changed(small, "add(c, a)", "add(a, c)")
 
 
 def from_root(visiting):
@@ -129,63 +116,7 @@ def parents_first(v, visit, order):
     order.append(v)
 
 
-def itself_first(v, visit, order):
-    order.append(v)
-    for parent in v.parents:
-        visit(parent)
-
-
-def nothing_written(v, visit, order):
-    for parent in v.parents:
-        visit(parent)
-
-
-def all_at_once(v, visit, order):
-    visit(v.parents)
-    order.append(v)
-
-
-def the_last_parent(v, visit, order):
-    for parent in v.parents:
-        visit(parent)
-    order.append(parent)
-
-
-def one_parent(v, visit, order):
-    if v.parents:
-        visit(v.parents[0])
-    order.append(v)
-
-
-def in_front(v, visit, order):
-    order.insert(0, v)
-    for parent in v.parents:
-        visit(parent)
-
-
-def twice_written(v, visit, order):
-    order.append(v)
-    parents_first(v, visit, order)
-
-
 # backward, of which `deliver` and the beginning are to be written
-
-
-def lost(arrived, v, part):
-    return arrived.get(v, 0.0) + part
-
-
-def first_one(arrived, v, part):
-    if v not in arrived:
-        arrived[v] = part
-
-
-def last_one(arrived, v, part):
-    arrived[v] = part
-
-
-def product_of(arrived, v, part):
-    arrived[v] = arrived.get(v, 1.0) * part
 
 
 def summed_up(arrived, v, part):
@@ -735,27 +666,29 @@ STEPS = (
         answer=from_root(parents_first),
         trial=from_root_trial,
         wrong=mistakes(
-            from_root(itself_first),
+            from_root(changed(parents_first, "order.append(v)", "", "for parent", "order.append(v)\n    for parent")),
             "Read from its end, your list begins with a leaf. Write a Var down *after* visiting its parents.",
             from_root(lambda v, visit, order: order.append(v)),
             "Only the root is listed. The visit of a Var has to go on to its parents.",
-            from_root(nothing_written),
+            from_root(changed(parents_first, "order.append(v)", "")),
             "Nothing is listed. Write each Var down: `order.append(v)`.",
         ),
         properties=properties(
-            from_root(all_at_once),
+            from_root(changed(parents_first, "for parent in v.parents:", "", "    visit(parent)", "visit(v.parents)")),
             lambda did: did.error not in ("AttributeError", "TypeError"),
             "`visit` takes one Var, and `v.parents` are several: go through them in a loop.",
-            from_root(the_last_parent),
+            from_root(changed(parents_first, "append(v)", "append(parent)")),
             lambda did: did.error not in ("UnboundLocalError", "NameError"),
             "A leaf has no parents, so after the loop there is no `parent`. Write down `v`.",
-            from_root(twice_written),
+            from_root(changed(parents_first, "for parent", "order.append(v)\n    for parent")),
             lambda did: len(did.result["listed"]) <= 4,
             "Some Var is listed more than once. Write it down once in its own visit, below the loop.",
-            from_root(one_parent),
+            from_root(changed(parents_first, "v.parents", "v.parents[:1]")),
             lambda did: {*did.result["listed"]} == set("abcd") or not {*did.result["listed"]} - {"d"},
             "Some Var is missing. Every parent is visited, and every Var that is visited is written down.",
-            from_root(in_front),
+            from_root(
+                changed(parents_first, "order.append(v)", "", "for parent", "order.insert(0, v)\n    for parent")
+            ),
             lambda did: not did.result["too early"] or len(did.result["listed"]) != 4,
             "Some Var comes before one that was made of it. Write a Var down *after* visiting its parents.",
         ),
@@ -778,19 +711,19 @@ STEPS = (
             "A 0 stays 0 all along. How far does the root move if it moves by 1?",
             begun(lambda root: {root: root.value}),
             "You begin with the root's value, not with its slope. How far does the root move if it moves by 1?",
-            begun(deliver=last_one),
+            begun(deliver=lambda arrived, v, part: arrived.update({v: part})),
             "In `deliver`, what came first is lost. A second part is *added* to what is there.",
-            begun(deliver=lost),
+            begun(deliver=lambda arrived, v, part: arrived.get(v, 0.0) + part),
             "`arrived` lacks a Var. The first time there is nothing to add to; and the sum has to be put back into "
             "the dict: `arrived[v] = ...`",
-            begun(deliver=product_of),
+            begun(deliver=lambda arrived, v, part: arrived.update({v: arrived.get(v, 1.0) * part})),
             "Along one path, slopes are multiplied. Where paths meet, they are added.",
         ),
         properties=properties(
             begun(lambda root: {root: 10.0}),
             at("a leaf alone", lambda did: did.error == "KeyError" or is_one(did)),
             "A leaf alone has the slope 1. So the walk begins with the number 1.0 at the root.",
-            begun(deliver=first_one),
+            begun(deliver=lambda arrived, v, part: arrived.setdefault(v, part)),
             at("a * b + a", lambda did: did.error or did.result[0] == 2 * did.result[1] != 0),
             "`deliver`: 1 comes to a, and then 3. The first part is kept as it is, and the second is added to it.",
         ),

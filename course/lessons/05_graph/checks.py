@@ -147,11 +147,6 @@ def division_trial(backward):
     yield "", backward, *map(engine.tensor, ([-1.0, 0.5], [3.0, -2.0], [0.5, 5.0]))
 
 
-def by_asking(arriving, x, y):
-    x, y = (value.detach().requires_grad_() for value in (x, y))
-    return (x / y).grad_fn(arriving)
-
-
 # 5.4
 
 
@@ -254,13 +249,8 @@ def once_trial(each_node_once):
     yield "a * b + a, with a = 2, b = 3: found at a and at b", visited_once, each_node_once, (a * b + a).grad_fn, [a, b]
     a, b = knobs(2.0, 3.0)
     h = 3 * a * b
-    yield (
-        "h * h + h, where h = 3 * a * b: found at a and at b",
-        visited_once,
-        each_node_once,
-        (h * h + h).grad_fn,
-        [a, b],
-    )
+    shown = "h * h + h, where h = 3 * a * b: found at a and at b"
+    yield shown, visited_once, each_node_once, (h * h + h).grad_fn, [a, b]
     for other_way, line in ((False, "x, y = y, x + y"), (True, "x, y = y, y + x")):
         root, leaves = sums(10, other_way)
         yield f"{line}, done 10 times: found at x and y", visited_once, each_node_once, root, leaves
@@ -540,7 +530,7 @@ EXERCISES = (
             "For y: ask the node with y = 1, 2 and 3, and x = 6. What do you see?",
         ),
         properties=properties(
-            by_asking,
+            lambda arriving, x, y: (x.detach().requires_grad_() / y.detach().requires_grad_()).grad_fn(arriving),
             lambda did: not calls(did.source, "grad", "grad_fn", "backward", "vjp"),
             "The numbers are right, but they come from a node. Write the rule itself, by arithmetic.",
             lambda g, x, y: (g / y**2, -g * x / y**2),

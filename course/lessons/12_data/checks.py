@@ -169,16 +169,6 @@ def before(batch, mask, row):
     mask[len(mask) - len(row) :] = True
 
 
-def inverted(batch, mask, row):
-    batch[: len(row)] = row
-    mask[: len(row)] = False
-
-
-def not_zero(batch, mask, row):
-    batch[: len(row)] = row
-    mask[:] = batch != 0
-
-
 def to_the_shortest(examples):
     shortest = min(map(len, examples))
     batch = engine.stack([row[:shortest] for row in examples])
@@ -394,9 +384,9 @@ EXERCISES = (
         wrong=mistakes(
             padded_by(before),
             "The zeros stand before the numbers. They should stand behind them.",
-            padded_by(inverted, empty=True),
+            padded_by(changed(behind, "True", "False"), empty=True),
             "The mask is the wrong way round: True where there is a number.",
-            padded_by(not_zero),
+            padded_by(lambda batch, mask, row: behind(batch, mask, row) or mask.copy_(batch != 0)),
             "A 0 may be a true number. The mask has to come from the lengths.",
             to_the_shortest,
             "You cut all rows to the shortest one. Nothing should be lost.",

@@ -67,14 +67,9 @@ def begins(Affine):
 def affine_trial(Affine):
     yield "Affine(3, 2): the names and shapes of what is learned", found_in, Affine, 3, 2
     weight, bias = engine.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0]]), engine.tensor([10.0, -20.0])
-    yield (
-        "weight [[1, 2, 3], [0, -1, 0]], bias [10, -20], x = [[1, 1, 1], [0, 0, 1]]",
-        computed,
-        Affine,
-        weight,
-        bias,
-        (engine.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])),
-    )
+    x = engine.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
+    shown = "weight [[1, 2, 3], [0, -1, 0]], bias [10, -20], x = [[1, 1, 1], [0, 0, 1]]"
+    yield shown, computed, Affine, weight, bias, x
     yield "Affine(200, 50): how it begins", begins, Affine
     x = engine.arange(12.0).reshape(2, 2, 3)
     yield "the same weight and bias, x of shape (2, 2, 3)", computed, Affine, weight, bias, x
@@ -93,12 +88,6 @@ def layer(weight, bias=lambda i, o: nn.Parameter(engine.zeros(o)), forward=lambd
             return forward(self, x)
 
     return Attempt
-
-
-def written_into(inputs, outputs):
-    weight = nn.Parameter(engine.randn(outputs, inputs))
-    weight *= 0.1
-    return weight
 
 
 class Around(nn.Module):
@@ -201,34 +190,20 @@ class WeightsAlone(deep(linears)):
 
 
 def entropy_trial(loss):
-    yield "scores = [[2, 1, -1]], answers = [0]", loss, engine.tensor([[2.0, 1.0, -1.0]]), engine.tensor([0])
-    scores = engine.tensor([[0.0, 1.0], [3.0, -1.0], [0.0, 0.0]])
-    yield (
-        "three examples, scores [[0, 1], [3, -1], [0, 0]], answers = [0, 0, 1]",
-        loss,
-        scores,
-        engine.tensor([0, 0, 1]),
-    )
-    yield (
-        "scores = [[1000, 0], [0, 1000]], answers = [1, 1]",
-        loss,
-        engine.tensor([[1000.0, 0.0], [0.0, 1000.0]]),
-        (engine.tensor([1, 1])),
-    )
-    yield (
-        "scores = [[1000, 0], [-1000, -1001]], answers = [0, 1]",
-        loss,
-        engine.tensor([[1000.0, 0.0], [-1000.0, -1001.0]]),
-        engine.tensor([0, 1]),
-    )
+    for shown, scores, answers in (
+        ("scores = [[2, 1, -1]], answers = [0]", [[2.0, 1.0, -1.0]], [0]),
+        (
+            "three examples, scores [[0, 1], [3, -1], [0, 0]], answers = [0, 0, 1]",
+            [[0.0, 1.0], [3.0, -1.0], [0.0, 0.0]],
+            [0, 0, 1],
+        ),
+        ("scores = [[1000, 0], [0, 1000]], answers = [1, 1]", [[1000.0, 0.0], [0.0, 1000.0]], [1, 1]),
+        ("scores = [[1000, 0], [-1000, -1001]], answers = [0, 1]", [[1000.0, 0.0], [-1000.0, -1001.0]], [0, 1]),
+    ):
+        yield shown, loss, engine.tensor(scores), engine.tensor(answers)
     scores = engine.tensor([[2.0, 1.0, -1.0], [0.5, 0.0, 3.0]])
-    yield (
-        "scores = [[2, 1, -1], [0.5, 0, 3]], answers = [0, 1]: the gradient",
-        slopes,
-        loss,
-        scores,
-        engine.tensor([0, 1]),
-    )
+    shown = "scores = [[2, 1, -1], [0.5, 0, 3]], answers = [0, 1]: the gradient"
+    yield shown, slopes, loss, scores, engine.tensor([0, 1])
     yield "scores = [[2, 1, -1]]: ready-made parts that the result is made of", ready_made, loss
     yield "", loss, engine.tensor([[-1000.0, -1001.0, -1002.0]]), engine.tensor([2])
     yield "", loss, engine.randn(6, 5) * 4, engine.tensor([0, 4, 2, 2, 1, 3])
@@ -443,7 +418,7 @@ EXERCISES = (
             "All weights begin with 0, and so stay alike.",
             layer(lambda i, o: nn.Parameter(engine.randn(o, i) * 0.01)),
             "The weights begin ten times too small.",
-            layer(written_into),
+            layer(lambda i, o: nn.Parameter(engine.randn(o, i)).mul_(0.1)),
             "A parameter requires a gradient, so nothing may be written into it. Multiply first, and then wrap it.",
             layer(tenth, forward=lambda s, x: x @ s.weight + s.bias),
             "The weight has a row for each *output*. To multiply x by it, turn it: `weight.T`.",

@@ -127,20 +127,10 @@ def counts_examples(did):
 
 
 def accuracy_trial(accuracy):
-    yield (
-        "batches of 4 and 4, with 3 and 1 right; the model is not in training",
-        judged,
-        accuracy,
-        False,
-        (batches(4, 4, right=(3, 1))),
-    )
-    yield (
-        "batches of 4 and 2, with 3 and 2 right; the model is in training",
-        judged,
-        accuracy,
-        True,
-        (batches(4, 2, right=(3, 2))),
-    )
+    shown = "batches of 4 and 4, with 3 and 1 right; the model is not in training"
+    yield shown, judged, accuracy, False, batches(4, 4, right=(3, 1))
+    shown = "batches of 4 and 2, with 3 and 2 right; the model is in training"
+    yield shown, judged, accuracy, True, batches(4, 2, right=(3, 2))
     yield "", judged, accuracy, True, batches(10, 10, 3, right=(9, 4, 0))
 
 
@@ -272,11 +262,6 @@ def moving_by(step):
     return changed(with_velocity, "p.sub_(rate * v)", step)
 
 
-def returns_them(params, velocities, rate):
-    by_optimizer(params, velocities, rate)
-    return params, velocities
-
-
 def new_in_both_lists(params, velocities, rate):
     with engine.no_grad():
         for i in range(len(params)):
@@ -344,11 +329,6 @@ def never_patient_again(losses, patience):
         if bad >= patience:
             break
     return epoch, best
-
-
-def gives_the_loss(losses, patience):
-    epoch, best = stop(losses, patience)
-    return epoch, losses[best]
 
 
 def as_long_ago_as_the_patience(losses, patience):
@@ -581,7 +561,7 @@ EXERCISES = (
             moving_by("p.sub_(0.5 * rate * v)"),
             lambda did: all(map(close, did.result["parameters"], did.expected["parameters"])),
             "The parameters are not where they should be afterwards: moved by minus the rate times the velocity.",
-            returns_them,
+            lambda params, velocities, rate: by_optimizer(params, velocities, rate) or (params, velocities),
             lambda did: did.result["returned"] == "nothing",
             "Your function returns something. A function that changes its arguments in place should return "
             "nothing: whoever gets tensors back may take them for new ones.",
@@ -607,7 +587,7 @@ EXERCISES = (
             lambda losses, patience: (stop(losses, patience)[0], min(range(len(losses)), key=lambda i: losses[i])),
             "It stops at the right epoch. But it looks for the best among all losses, even those after the stop,"
             " which no training has seen.",
-            gives_the_loss,
+            lambda losses, patience: (stop(losses, patience)[0], losses[stop(losses, patience)[1]]),
             "The second of the pair is the best *loss*. Return its epoch.",
             as_long_ago_as_the_patience,
             "You compare with the loss of `patience` epochs ago. Compare with the *best* so far.",

@@ -276,16 +276,6 @@ def one_by_one(model):
     return length
 
 
-def passed_over(model, loss_fn, optimizer, x, y):
-    """Take no step where the gradient is long."""
-    optimizer.zero_grad()
-    loss_fn(model(x), y).backward()
-    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
-    if length <= 1.0:
-        optimizer.step()
-    return length.item()
-
-
 def after_clipping(model):
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     return nn.utils.get_total_norm([p.grad for p in model.parameters()])
@@ -323,18 +313,6 @@ def halving(model, loss_fn, batches, epochs):
 
 
 after_each_batch = changed(halving, "scheduler.step()", "", "optimizer, x, y)", "optimizer, x, y); scheduler.step()")
-
-
-def halved_before_the_batches(model, loss_fn, batches, epochs):
-    """Write the rate down, and halve it before the epoch is run with it."""
-    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
-    seen = []
-    for _ in range(epochs):
-        seen.append(optimizer.param_groups[0]["lr"])
-        optimizer.param_groups[0]["lr"] *= 0.5
-        for x, y in batches:
-            at_once(model, loss_fn, optimizer, x, y)
-    return seen
 
 
 def one_step_an_epoch(model, loss_fn, batches, epochs):
@@ -575,7 +553,13 @@ EXERCISES = (
             "No step is taken any more: `optimizer.step()` is missing.",
             changed(clipped_step, "length =", "optimizer.step(); length ="),
             "Two steps are taken, and the first one with the gradient as it was. One is enough, after clipping.",
-            passed_over,
+            changed(
+                clipped_step,
+                CLIP,
+                "nn.utils.get_total_norm([p.grad for p in model.parameters()])",
+                "optimizer.step()",
+                "length > 1.0 or optimizer.step()",
+            ),
             "No step is taken where the gradient is long. Shorten it to length 1, and take the step all the same.",
             changed(clipped_step, "optimizer.zero_grad()", ""),
             "You clip in time. But the gradients of the step before are still there: `zero_grad()` is gone.",
@@ -625,7 +609,13 @@ EXERCISES = (
                 "optimizer.zero_grad(); optimizer.step(); scheduler.step(); seen.append",
             ),
             "The first epoch is run with half the rate. It begins at 0.1, and is halved *after* each epoch.",
-            halved_before_the_batches,
+            changed(
+                halving,
+                "scheduler.step()",
+                "",
+                "seen.append(scheduler.get_last_lr()[0])",
+                "seen.append(scheduler.get_last_lr()[0]); scheduler.step()",
+            ),
             "You write down the rate, and halve it before the batches of that epoch come. They are run with half"
             " of what you report. `scheduler.step()` belongs after them.",
             one_step_an_epoch,

@@ -144,24 +144,12 @@ def miscounted():
             yield from (counted(**made), " ".join(said for _, said in several if said))
 
 
-def with_buffers(model, copies):
-    """Count the bytes of all of the state, the buffers too."""
-    state = model.state_dict(keep_vars=True).values()
-    return sum(p.numel() * p.element_size() * (2 + copies if p.requires_grad else 1) for p in state)
-
-
 def added_up(model, copies):
     total = 0
     for p in model.parameters():
         size = p.numel() * p.element_size()
         total += size * (2 + copies if p.requires_grad else 1)
     return total
-
-
-def weights_alone(model, copies):
-    return sum(
-        p.numel() * p.element_size() * (2 + copies if p.requires_grad else 1) for p in model.parameters() if p.ndim > 1
-    )
 
 
 # 17.3
@@ -197,12 +185,6 @@ def with_backward(model, batches):
     return total / len(batches)
 
 
-def frozen(model, batches):
-    for p in model.parameters():
-        p.requires_grad_(False)
-    return mean_loss(model, batches)
-
-
 def in_use():
     """A network that has gradients, and is not in training."""
     model = network(width=16, depth=1).eval()
@@ -232,12 +214,6 @@ def mean_loss(model, batches):
 def in_a_list(model, batches):
     losses = list(each_loss(model, batches))
     return engine.stack(losses).mean().item()
-
-
-def with_backward_cleared(model, batches):
-    found = with_backward(model, batches)
-    model.zero_grad()
-    return found
 
 
 def train_for_good(model, batches):
@@ -401,11 +377,6 @@ def backward_in_parts(model, x, answers, size):
         (loss / len(x)).backward()
 
 
-def cleared_at_first(model, x, answers, size):
-    model.zero_grad()
-    backward_in_parts(model, x, answers, size)
-
-
 def together(model, x, answers, size):
     losses = [
         nn.functional.cross_entropy(model(some), right) * (len(some) / len(x))
@@ -550,7 +521,7 @@ EXERCISES = (
             *miscounted(),
             changed(added_up, "total += ", "return "),
             "Only the first parameter is counted: the function returns before the loop is done.",
-            weights_alone,
+            changed(added_up, "+= size", "+= (p.ndim > 1) * size"),
             "The biases are parameters, too.",
             lambda model, copies: sum(2 + copies if p.requires_grad else 1 for p in model.parameters()),
             "That is how many *tensors* there are. How many numbers does each have, and how many bytes a number?",
@@ -589,7 +560,7 @@ EXERCISES = (
             "Gradients and the optimizer's numbers have the parameter's type: two bytes for float16.",
         ),
         properties=properties(
-            with_buffers,
+            changed(added_up, "model.parameters()", "model.state_dict(keep_vars=True).values()"),
             lambda did: did.shown != WITH_BUFFERS or did.result - did.expected not in (BUFFERS, 4 * BUFFERS),
             "You count buffers, too, such as the means of a batch norm. They are in `state_dict()`, but only what "
             "`model.parameters()` gives is a parameter.",
@@ -625,13 +596,13 @@ EXERCISES = (
             with_backward,
             "`backward()` does free the graph. But it leaves gradients in `.grad`, and the next step of the "
             "training would add to them. Take no notes in the first place.",
-            with_backward_cleared,
+            lambda model, batches: (with_backward(model, batches), model.zero_grad())[0],
             "`backward()` does free the graph, and `zero_grad()` clears what it has left. But the gradients that"
             " were there before are gone, too. Take no notes in the first place.",
             train_for_good,
             "The memory is all right. But the model is in training mode afterwards, even if it came in eval mode. "
             "Leave it in the mode in which it came.",
-            frozen,
+            lambda model, batches: mean_loss(model.requires_grad_(False), batches),
             "The memory is all right. But the model is frozen from now on: it cannot be trained any more.",
             lambda model, batches: in_a_list(model.eval(), batches),
             "`eval()` changes what some layers compute. It does not stop the notes, and you leave it on.",
@@ -729,7 +700,7 @@ EXERCISES = (
             "The last part may hold fewer than `size` examples. Weigh each by its own length.",
             weighted(lambda n, all, size: n / all, before=lambda model: model.zero_grad()),
             "Only the last part's gradient is left: do not clear between the parts.",
-            cleared_at_first,
+            changed(backward_in_parts, "for at", "model.zero_grad()\n    for at"),
             "What was in `.grad` before is gone. *Add* to it.",
             changed(backward_in_parts, "0, len(x), size", "1", "/ len(x)", "/ size"),
             "Only the first part was used.",

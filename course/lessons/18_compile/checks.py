@@ -9,36 +9,24 @@ from course.judging.mistakes import changed, mistakes, properties
 
 # 18.2
 
-PROGRAM = [
-    ("a", "exp", ("x",)),
-    ("b", "mul", ("x", "w")),
-    ("c", "tanh", ("b",)),
-    ("d", "sum", ("a",)),
-    ("e", "neg", ("b",)),
-    ("f", "add", ("c", "e")),
-]
+
+def program_of(text):
+    """Make a program of its steps: the name, what it does, what it takes."""
+    return [(name, does, tuple(takes)) for name, does, *takes in map(str.split, text.split(", "))]
 
 
-# here a step is met before one that stands above it
-CROSSED = [("p", "exp", ("x",)), ("q", "neg", ("x",)), ("r", "add", ("q", "p"))]
-
-
-# and here the order is not that of the names
-NOT_BY_NAME = [("last", "exp", ("x",)), ("first", "neg", ("last",))]
-
-
-# and here a name is a part of another one
-NESTED = [("t", "exp", ("x",)), ("t1", "mul", ("x", "w")), ("t12", "neg", ("t1",))]
+SIX = "a exp x, b mul x w, c tanh b, d sum a, e neg b, f add c e"
 
 
 def needed_trial(needed):
-    yield 'the program of the exercise, "c"', needed, PROGRAM[:3], "c"
-    yield 'six steps, "f" = c + e; c and e both take b', needed, list(PROGRAM), "f"
-    yield 'the same, "d" = sum of a', needed, list(PROGRAM), "d"
-    yield 'the same, "b" = x * w', needed, list(PROGRAM), "b"
-    yield 'p = exp(x), q = -x, r = q + p; "r"', needed, list(CROSSED), "r"
-    yield 'last = exp(x), first = -last; "first"', needed, list(NOT_BY_NAME), "first"
-    yield 't = exp(x), t1 = x * w, t12 = -t1; "t12"', needed, list(NESTED), "t12"
+    yield 'the program of the exercise, "c"', needed, program_of(SIX)[:3], "c"
+    yield 'six steps, "f" = c + e; c and e both take b', needed, program_of(SIX), "f"
+    yield 'the same, "d" = sum of a', needed, program_of(SIX), "d"
+    yield 'the same, "b" = x * w', needed, program_of(SIX), "b"
+    # A step is met before one above it; the order is not that of the names; a name is a part of another one.
+    yield 'p = exp(x), q = -x, r = q + p; "r"', needed, program_of("p exp x, q neg x, r add q p"), "r"
+    yield 'last = exp(x), first = -last; "first"', needed, program_of("last exp x, first neg last"), "first"
+    yield 't = exp(x), t1 = x * w, t12 = -t1; "t12"', needed, program_of("t exp x, t1 mul x w, t12 neg t1"), "t12"
     chain = [(f"t{n}", "neg", (f"t{n - 1}" if n else "x",)) for n in range(50)]
     yield "", needed, chain, "t20"
     yield "", needed, [*chain, ("s", "add", ("t3", "t40"))], "s"
@@ -120,25 +108,12 @@ def those_that_take_it(program, result):
 
 # 18.3
 
-TWICE = [
-    ("a", "mul", ("x", "w")),
-    ("b", "tanh", ("a",)),
-    ("c", "mul", ("x", "w")),
-    ("d", "tanh", ("c",)),
-    ("e", "add", ("b", "d")),
-]
-ALIKE = [
-    ("a", "mul", ("x", "w")),
-    ("b", "add", ("x", "w")),
-    ("c", "sub", ("x", "w")),
-    ("d", "sub", ("w", "x")),
-    ("e", "mul", ("c", "d")),
-]
-
 
 def joined_trial(joined):
-    yield "the program of the exercise", joined, list(TWICE)
-    yield "five steps that all differ; sub(x, w) is not sub(w, x)", joined, list(ALIKE)
+    twice = program_of("a mul x w, b tanh a, c mul x w, d tanh c, e add b d")
+    yield "the program of the exercise", joined, twice
+    alike = program_of("a mul x w, b add x w, c sub x w, d sub w x, e mul c d")
+    yield "five steps that all differ; sub(x, w) is not sub(w, x)", joined, alike
     yield "three times exp(x)", joined, [(n, "exp", ("x",)) for n in "abc"] + [("d", "add", ("b", "c"))]
     both = [(f"{side}{n}", "neg", (f"{side}{n - 1}" if n else "x",)) for n in range(6) for side in "lr"]
     yield "", joined, [*both, ("s", "sub", ("l5", "r5"))]
@@ -260,11 +235,6 @@ def through(steps, piece):
 
 def mean_in_pieces(steps, x, size):
     return sum(through(steps, piece).sum().item() for piece in x.split(size)) / x.numel()
-
-
-def mean_of_means(steps, x, size):
-    means = [through(steps, piece).mean() for piece in x.split(size)]
-    return sum(means) / len(means)
 
 
 def whole_pieces_alone(steps, x, size):
@@ -469,7 +439,7 @@ EXERCISES = (
         answer=mean_in_pieces,
         trial=pieces_trial,
         wrong=mistakes(
-            mean_of_means,
+            lambda steps, x, size: sum(through(steps, piece).mean() for piece in x.split(size)) / len(x.split(size)),
             "That is the mean of the pieces' means. The last piece is shorter, and its numbers count too much: add "
             "up sums, and divide once.",
             whole_pieces_alone,

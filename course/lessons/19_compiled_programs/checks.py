@@ -38,11 +38,6 @@ def calling(factor, start=1):
     return lambda compiled, x, steps: [compiled(x, factor(step)) for step in range(start, steps + start)]
 
 
-def for_many_sizes(compiled, x, steps):
-    again = engine.compile(compiled, dynamic=True)
-    return [again(x, 1 / step) for step in range(1, steps + 1)]
-
-
 def run(compiled, x, steps):
     return [compiled(x, factor) for factor in 1 / engine.arange(1.0, steps + 1)]
 
@@ -224,7 +219,7 @@ EXERCISES = (
             "give the function its factor.",
             lambda compiled, x, steps: run(compiled, x, steps - 1),
             "One result is missing: there are `steps` of them, and `range(1, steps)` ends before `steps`.",
-            for_many_sizes,
+            lambda compiled, *given: calling(lambda step: 1 / step)(engine.compile(compiled, dynamic=True), *given),
             "`dynamic=True` is about sizes: a plain number is guarded all the same. And `compiled` is compiled "
             "already.",
             lambda compiled, x, steps: [compiled(x * (1 / step), 1.0) for step in range(1, steps + 1)],

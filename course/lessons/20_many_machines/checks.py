@@ -1,7 +1,5 @@
 """Lesson 20, many machines: the steps' and exercises' trials on ranks that are threads, usual mistakes and hints."""
 
-import functools
-
 import engine
 from course.judging import pretend
 from course.judging.exercises import Exercise
@@ -11,7 +9,7 @@ from engine import nn
 # What the learner writes in the lesson: three ways to let all ranks have the sum
 
 
-def way_of(size, length, way):
+def way_of(way, size, length):
     """Run a way on so many ranks: return what each has afterwards, and what the busiest one has done."""
 
     def work(link):
@@ -24,36 +22,36 @@ def way_of(size, length, way):
     return told, max(link.steps for link in links), max(link.bytes for link in links)
 
 
-def summed(size, length, way):
-    return way_of(size, length, way)[0]
+def summed(way, size, length):
+    return way_of(way, size, length)[0]
 
 
-def thrifty(size, length, most_steps, most_bytes, way):
+def thrifty(way, size, length, most_steps, most_bytes):
     """Do the same, and tell whether the busiest rank takes no more steps and sends no more bytes than it has to."""
-    told, steps, sent = way_of(size, length, way)
+    told, steps, sent = way_of(way, size, length)
     told["steps"] = f"at most {most_steps}" if steps <= most_steps else f"the busiest rank takes {steps}"
     told["bytes"] = f"at most {most_bytes}" if sent <= most_bytes else f"the busiest rank sends {sent}"
     return told
 
 
 def one_to_all_trial(way):
-    yield "2 ranks: what each has", functools.partial(summed, 2, 4), way
-    yield "4 ranks", functools.partial(summed, 4, 4), way
-    yield "3 ranks", functools.partial(summed, 3, 2), way
+    yield "2 ranks: what each has", summed, way, 2, 4
+    yield "4 ranks", summed, way, 4, 4
+    yield "3 ranks", summed, way, 3, 2
 
 
 def tree_trial(way):
-    yield "2 ranks: what each has", functools.partial(summed, 2, 4), way
-    yield "4 ranks", functools.partial(summed, 4, 4), way
-    yield "4 ranks: the steps of the busiest one", functools.partial(thrifty, 4, 4, 4, 48), way
-    yield "8 ranks", functools.partial(thrifty, 8, 4, 6, 64), way
+    yield "2 ranks: what each has", summed, way, 2, 4
+    yield "4 ranks", summed, way, 4, 4
+    yield "4 ranks: the steps of the busiest one", thrifty, way, 4, 4, 4, 48
+    yield "8 ranks", thrifty, way, 8, 4, 6, 64
 
 
 def ring_trial(way):
-    yield "2 ranks, 4 numbers: what each has", functools.partial(summed, 2, 4), way
-    yield "4 ranks, 8 numbers", functools.partial(summed, 4, 8), way
-    yield "4 ranks, 8 numbers: what the busiest one does", functools.partial(thrifty, 4, 8, 6, 48), way
-    yield "3 ranks, 6 numbers", functools.partial(thrifty, 3, 6, 4, 32), way
+    yield "2 ranks, 4 numbers: what each has", summed, way, 2, 4
+    yield "4 ranks, 8 numbers", summed, way, 4, 8
+    yield "4 ranks, 8 numbers: what the busiest one does", thrifty, way, 4, 8, 6, 48
+    yield "3 ranks, 6 numbers", thrifty, way, 3, 6, 4, 32
 
 
 def one_to_all(x, link):
@@ -166,14 +164,9 @@ def blocks(examples, rank, size):
     return padded[rank * each : (rank + 1) * each]
 
 
-def padded_with_the_last(examples, rank, size):
-    each = -(-len(examples) // size)
-    return (examples + [examples[-1]] * (each * size - len(examples)))[rank::size]
-
-
-def one_too_many(examples, rank, size):
-    each = len(examples) // size + 1
-    return (examples + examples[: each * size - len(examples)])[rank::size]
+def padded(examples, rank, size):
+    missing = -len(examples) % size
+    return (examples + examples[:missing])[rank::size]
 
 
 def appended_to(examples, rank, size):
@@ -182,19 +175,9 @@ def appended_to(examples, rank, size):
     return examples[rank::size]
 
 
-def padded_from_the_end(examples, rank, size):
-    missing = -len(examples) % size
-    return (examples + examples[len(examples) - missing :])[rank::size]
-
-
 def padded_each_by_itself(examples, rank, size):
     own = examples[rank::size]
     return own + own[: -(-len(examples) // size) - len(own)]
-
-
-def longer_in_place(examples, rank, size):
-    examples += examples[: -len(examples) % size]
-    return examples[rank::size]
 
 
 # 20.3
@@ -220,15 +203,11 @@ def trained(train, size, steps, same=False):
 
 
 def train_trial(train):
-    yield "2 ranks that begin with the same weights, 1 batch", functools.partial(in_order, 2, 1, True), train
-    yield "2 ranks that begin with other weights, 1 batch", functools.partial(in_order, 2, 1, False), train
-    yield "3 ranks, 3 batches", functools.partial(in_order, 3, 3, False), train
-    yield "", functools.partial(in_order, 4, 2, False), train
-    yield "", functools.partial(in_order, 2, 4, False), train
-
-
-def in_order(size, steps, same, train):
-    return trained(train, size, steps, same)
+    yield "2 ranks that begin with the same weights, 1 batch", trained, train, 2, 1, True
+    yield "2 ranks that begin with other weights, 1 batch", trained, train, 2, 1
+    yield "3 ranks, 3 batches", trained, train, 3, 3
+    yield "", trained, train, 4, 2
+    yield "", trained, train, 2, 4
 
 
 def train(model, batches, dist):
@@ -273,12 +252,6 @@ def rank_0_alone_steps(model, batches, dist):
             dist.all_reduce(p.grad)
 
 
-def weights_sent_at_the_end(model, batches, dist):
-    from_other_weights(model, batches, dist)
-    for p in model.parameters():
-        dist.broadcast(p.data, 0)
-
-
 # 20.4
 
 
@@ -294,16 +267,12 @@ def whole(gradient_of_all, counts):
     return {f"rank {rank}": g for rank, g in enumerate(pretend.run(len(counts), work)[0])}
 
 
-def counted(*counts):
-    return lambda gradient_of_all: whole(gradient_of_all, counts)
-
-
 def uneven_trial(gradient_of_all):
-    yield "2 ranks with 4 examples each: what each returns", counted(4, 4), gradient_of_all
-    yield "2 ranks with 4 and 1 examples", counted(4, 1), gradient_of_all
-    yield "3 ranks with 5, 2 and 0 examples", counted(5, 2, 0), gradient_of_all
-    yield "", counted(0, 3), gradient_of_all
-    yield "", counted(1, 2, 3, 4), gradient_of_all
+    yield "2 ranks with 4 examples each: what each returns", whole, gradient_of_all, (4, 4)
+    yield "2 ranks with 4 and 1 examples", whole, gradient_of_all, (4, 1)
+    yield "3 ranks with 5, 2 and 0 examples", whole, gradient_of_all, (5, 2, 0)
+    yield "", whole, gradient_of_all, (0, 3)
+    yield "", whole, gradient_of_all, (1, 2, 3, 4)
 
 
 def gradient_of_all(gradient, n, dist):
@@ -323,7 +292,7 @@ def weighted(gradient, n, dist):
 # 20.5
 
 
-def scattered(size, length, scatter):
+def scattered(scatter, size, length):
     """Return what each rank makes of its parts, what the busiest one does, and whether its parts are left."""
     every = [
         [engine.arange(float(length)) + 10 * part + 100 * (rank + 1) for part in range(size)] for rank in range(size)
@@ -340,11 +309,11 @@ def scattered(size, length, scatter):
 
 
 def scatter_trial(scatter):
-    yield "2 ranks: what each returns", functools.partial(scattered, 2, 2), scatter
-    yield "3 ranks", functools.partial(scattered, 3, 2), scatter
-    yield "4 ranks, parts of 3", functools.partial(scattered, 4, 3), scatter
-    yield "", functools.partial(scattered, 5, 2), scatter
-    yield "", functools.partial(scattered, 1, 3), scatter
+    yield "2 ranks: what each returns", scattered, scatter, 2, 2
+    yield "3 ranks", scattered, scatter, 3, 2
+    yield "4 ranks, parts of 3", scattered, scatter, 4, 3
+    yield "", scattered, scatter, 5, 2
+    yield "", scattered, scatter, 1, 3
 
 
 def scatter(parts, link):
@@ -537,20 +506,22 @@ EXERCISES = (
             "The shares differ in length. A rank with one batch fewer would keep the others waiting for ever.",
             blocks,
             "The lengths are right. But rank r takes every `size`-th example, beginning with number r.",
-            padded_with_the_last,
+            changed(padded, "examples[:missing]", "[examples[-1]] * missing"),
             "Fill up with the *first* examples, not with the last one again.",
             lambda examples, rank, size: examples[: len(examples) // size * size][rank::size],
             "You leave examples out (that is `drop_last=True`). Here, let some come twice instead.",
-            longer_in_place,
+            changed(
+                padded, "return (examples + examples[:missing])", "examples += examples[:missing]; return examples"
+            ),
             "The shares are right. But `+=` (or `append`, `extend`) changes the list itself, and others use it, too. "
             "Make a new one: `examples + ...`.",
-            one_too_many,
+            changed(padded, "-len(examples) % size", "size - len(examples) % size"),
             "If the number of ranks divides the number of examples, nothing is missing.",
             lambda examples, rank, size: share(examples, (rank + 1) % size, size),
             "The share begins one too late. Rank r begins with number r.",
             lambda examples, rank, size: (examples + [None] * (-len(examples) % size))[rank::size],
             "`None` is not an example. Fill up with the first examples of the list.",
-            padded_from_the_end,
+            changed(padded, "[:missing]", "[len(examples) - missing :]"),
             "You fill up from the end of the list. Repeat the *first* examples: `examples[:missing]`.",
             padded_each_by_itself,
             "With you, a rank that is short repeats its own first example. Instead, make the *list* longer by its "
@@ -613,7 +584,9 @@ EXERCISES = (
             changed(train, "dist.broadcast(p.data, 0)", "if dist.get_rank() == 0: dist.broadcast(p.data, 0)"),
             "`broadcast` is a collective: *all* ranks call it, without an `if`, and `0` says whose numbers they all "
             "get.",
-            weights_sent_at_the_end,
+            changed(
+                averaged_at_the_end, "all_reduce(p.data)", "broadcast(p.data, 0)", "p.data /= dist.get_world_size()", ""
+            ),
             "At the end all have the same weights. But on the way there, each rank took its gradients at a different "
             "place: send the weights before the loop.",
             changed(

@@ -36,13 +36,8 @@ def pieces(text, begins, length):
 
 def pieces_trial(pieces):
     text = engine.tensor([5, 1, 4, 1, 2, 0, 3, 9, 7, 8, 6, 2])
-    yield (
-        "text = [5, 1, 4, 1, 2, 0, 3, 9, 7, 8, 6, 2], begins = [0, 4], length 3",
-        pieces,
-        text,
-        engine.tensor([0, 4]),
-        3,
-    )
+    shown = "text = [5, 1, 4, 1, 2, 0, 3, 9, 7, 8, 6, 2], begins = [0, 4], length 3"
+    yield shown, pieces, text, engine.tensor([0, 4]), 3
     yield "the same text, begins = [6], length 3", pieces, text.clone(), engine.tensor([6]), 3
     yield "the same text, begins = [2, 2, 1, 0], length 1", pieces, text.clone(), engine.tensor([2, 2, 1, 0]), 1
     text = engine.arange(100) * 7 % 31
@@ -211,11 +206,6 @@ def recipe_trial(recipe):
     yield "learns from 515 pictures, and reads 120 by others", read_by, recipe, 0, 515, False
     yield "the same with other names: 9 is called 0, 8 is called 1, and so on", read_by, recipe, 0, 515, True
     yield "", read_by, recipe, 645, 1157, True
-
-
-def scores_of_digits(pictures, answers, others):
-    """Scores for each digit, and not the digit."""
-    return nn.functional.one_hot(engine.tensor(nearest(pictures, answers, others)), 10).float().tolist()
 
 
 def behind_the_seal(recipe):
@@ -444,7 +434,7 @@ EXERCISES = (
             "That is as good as guessing. Has it learned from the answers, with all its parameters?",
             lambda pictures, answers, others: nearest(*digits(), others),
             "It knows these pictures from elsewhere: with other names for the digits it is wrong.",
-            scores_of_digits,
+            lambda *given: nn.functional.one_hot(engine.tensor(nearest(*given)), 10).float().tolist(),
             "These are ten scores for each picture. Which digit has the largest?",
             lambda pictures, answers, others: nearest(pictures, answers, pictures),
             "You read the pictures that you have learned from. The others are asked for.",

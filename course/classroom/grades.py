@@ -159,7 +159,7 @@ def copied(course: Class, name: str) -> tuple[list[Group], dict[str, list[str]]]
     known = dict[str, list[str]]()
     answers = collections.defaultdict[str, dict[str, str]](dict)
     for cell_name, source in _answers(course.path("source", name, f"{name}.ipynb")):
-        known[cell_name] = [source, exercises.unmarked(source)]
+        known[cell_name] = [source, exercises.solved(source)]
     for cell_name, source in _answers(course.path("release", name, f"{name}.ipynb")):
         known.setdefault(cell_name, []).append(source)
     for path in course.path("autograded").glob(f"*/{name}/{name}.ipynb"):

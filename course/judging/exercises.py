@@ -125,7 +125,7 @@ def blank(source: str) -> str:
     return SOLUTION.sub(r"\1...", source)
 
 
-def unmarked(source: str) -> str:
+def solved(source: str) -> str:
     """Return a solution's cell without nbgrader's marks; of a repair, which follows the broken code, that alone."""
     begin, end = "### BEGIN SOLUTION\n", "### END SOLUTION"
     if f"\n{begin}" in f"\n{source}":

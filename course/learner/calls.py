@@ -159,7 +159,7 @@ def solution(key: str | float) -> None:
         raise NoSuchExercise(f"The solutions of lesson {key[:2]} are not there: {COMMAND} build {key[:2]}")
     record.update(key, lambda entry: entry.update(solution_shown=True))
     about = "It is of the course's numbers; your class has others." if key in ClassNotes(key[:2]).own else ""
-    show(f"A worked solution of {_within(exercise)}", about, [("", Code(exercises.unmarked(source)))])
+    show(f"A worked solution of {_within(exercise)}", about, [("", Code(exercises.solved(source)))])
 
 
 def _must_wait(key: str, name: str) -> bool:

@@ -729,10 +729,10 @@ def test_the_course_itself_starts_without_what_exercises_need():
 
 def test_a_solution_is_shown_without_nbgraders_marks():
     assert (
-        exercises.unmarked("def f():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION")
+        exercises.solved("def f():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION")
         == "def f():\n    return 1"
     )
-    assert exercises.unmarked("broken = 1\n\n### BEGIN SOLUTION\nmended = 2\n\n### END SOLUTION") == "mended = 2"
+    assert exercises.solved("broken = 1\n\n### BEGIN SOLUTION\nmended = 2\n\n### END SOLUTION") == "mended = 2"
 
 
 # --- Progress

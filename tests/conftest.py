@@ -185,6 +185,10 @@ def why(report):
 
 
 def pytest_configure():
+    if sys.platform == "linux" and importlib.util.find_spec("jupyter_client"):
+        import warm_kernels
+
+        warm_kernels.install()
     with contextlib.suppress(ImportError):
         from hypothesis import HealthCheck, settings
 

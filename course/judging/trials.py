@@ -97,6 +97,22 @@ def _counting(function: Any, name: str, called: Counter[str]) -> Callable:
     return counting
 
 
+def knob(at: Any, before: Any = None) -> engine.Tensor:
+    """Make a leaf that requires grad, with what a pass before has left in its `.grad`."""
+    made = engine.tensor(at, requires_grad=True)
+    made.grad = None if before is None else engine.tensor(before)
+    return made
+
+
+def line() -> engine.nn.Linear:
+    """Make a small model with known numbers: x0 - x1 + 0.5."""
+    model = engine.nn.Linear(2, 1)
+    with engine.no_grad():
+        model.weight.copy_(engine.tensor([[1.0, -1.0]]))
+        model.bias.fill_(0.5)
+    return model
+
+
 class Counted:
     """A function that knows how often it was called, and with what kinds of arguments: for one given to the attempt."""
 

@@ -5,6 +5,7 @@ import numpy as np
 import engine
 from course.judging.exercises import Exercise
 from course.judging.mistakes import changed, mistakes, properties
+from course.judging.trials import knob
 
 
 def square(x):
@@ -13,12 +14,6 @@ def square(x):
 
 def valley(x):
     return x**2 + 3 * x + 5
-
-
-def number_and_slope(start, grad=None, requires_grad=True):
-    x = engine.tensor(start, requires_grad=requires_grad)
-    x.grad = None if grad is None else engine.tensor(grad)
-    return x
 
 
 # 4.2
@@ -43,10 +38,10 @@ def watched(slope_at, f, x):
 
 def slope_trial(slope_at):
     yield "f(x) = x * x, x = tensor(3.)", watched, slope_at, square, engine.tensor(3.0)
-    x = number_and_slope(0.3, grad=6.0)  # a slope of -11.1111: rounding shows, and so do 16 bits
+    x = knob(0.3, before=6.0)  # a slope of -11.1111: rounding shows, and so do 16 bits
     shown = "f(x) = 1 / x, x = tensor(0.3000, requires_grad=True), x.grad = tensor(6.) from before"
     yield shown, watched, slope_at, lambda x: 1 / x, x
-    yield "", watched, slope_at, lambda x: (x.exp() - 1) / x, number_and_slope(0.5, grad=-1.0)
+    yield "", watched, slope_at, lambda x: (x.exp() - 1) / x, knob(0.5, before=-1.0)
 
 
 def on_a_knob(f, x):
@@ -72,7 +67,7 @@ def by_formula(f, x, rate):
 
 def stepped(step, f, start, rate, times=3):
     """Return the knob and its slope after some steps; a slope of None and one of 0 both count as cleared."""
-    x = number_and_slope(start)
+    x = knob(start)
     for _ in range(times):
         step(f, x, rate)
     return {"x": round(x.item(), 5), "x.grad": 0.0 if x.grad is None else round(x.grad.item(), 5)}
@@ -113,7 +108,7 @@ def walk_trial(walk):
 
 
 def walk(f, start, rate, steps):
-    x = engine.tensor(start, requires_grad=True)
+    x = knob(start)
     positions = [x.item()]
     for _ in range(steps):
         f(x).backward()
@@ -164,7 +159,7 @@ def parabola_trial(fit):
 
 
 def fit(xs, ys, rate, steps):
-    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
+    bend, height = knob(0.0), knob(0.0)
     for _ in range(steps):
         loss = ((bend * xs**2 + height - ys) ** 2).mean()
         loss.backward()
@@ -183,10 +178,10 @@ def knob_by_knob(first):
     """Walk, asking for the slopes again between the two knobs."""
 
     def fit(xs, ys, rate, steps):
-        knobs = bend, height = [engine.tensor(0.0, requires_grad=True) for _ in range(2)]
+        knobs = bend, height = knob(0.0), knob(0.0)
         for _ in range(steps):
-            for knob in knobs if first == "bend" else knobs[::-1]:
-                one_step(lambda _: ((bend * xs**2 + height - ys) ** 2).mean(), knob, rate)
+            for one in knobs if first == "bend" else knobs[::-1]:
+                one_step(lambda _: ((bend * xs**2 + height - ys) ** 2).mean(), one, rate)
                 bend.grad = height.grad = None
         return bend.item(), height.item()
 
@@ -194,13 +189,13 @@ def knob_by_knob(first):
 
 
 def with_three_knobs(xs, ys, rate, steps):
-    bend, tilt, height = (engine.tensor(0.0, requires_grad=True) for _ in range(3))
+    bend, tilt, height = knob(0.0), knob(0.0), knob(0.0)
     for _ in range(steps):
         ((bend * xs**2 + tilt * xs + height - ys) ** 2).mean().backward()
         with engine.no_grad():
-            for knob in (bend, tilt, height):
-                knob -= rate * knob.grad
-                knob.grad = None
+            for one in (bend, tilt, height):
+                one -= rate * one.grad
+                one.grad = None
     return bend.item(), height.item()
 
 
@@ -549,7 +544,7 @@ EXERCISES = (
             "The first step is right. But `bend = bend - ...` makes another tensor, and no slope arrives in its "
             ".grad."
             " Turn the knobs themselves: `bend -= ...`, inside no_grad().",
-            changed(fit, "engine.tensor(0.0", "engine.tensor(1.0"),
+            changed(fit, "knob(0.0), knob(0.0)", "knob(1.0), knob(1.0)"),
             "The walk begins with both knobs at 0.",
             changed(fit, "_ in range(steps)", "i in range(steps)", "loss = ", "loss = loss if i else "),
             "You make the loss once, before the loop. Make it again in each round: the knobs have moved.",
@@ -562,7 +557,7 @@ EXERCISES = (
             "The two are in the opposite order: first bend, then height.",
         ),
         properties=properties(
-            changed(fit, "engine.tensor(0.0", "engine.tensor(0.1"),
+            changed(fit, "knob(0.0), knob(0.0)", "knob(0.1), knob(0.1)"),
             lambda did: "1 step" not in did.shown or wrong_of_two(did) != 2,
             "Not even the first step is right. Both knobs begin at 0, and are turned by the rate times the slope of"
             " the loss, which is the mean of (bend * x**2 + height - y)**2.",

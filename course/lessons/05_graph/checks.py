@@ -8,11 +8,12 @@ import engine
 from course.judging.exercises import Exercise
 from course.judging.mistakes import changed, mistakes, properties
 from course.judging.sources import calls, calls_itself
+from course.judging.trials import knob
 from engine.core.graph import Node
 
 
 def knobs(*values):
-    return [engine.tensor(value, requires_grad=True) for value in values]
+    return list(map(knob, values))
 
 
 ENOUGH = 5000  # visits; where paths part and meet 20 times, a walk along every path makes a million of them

@@ -9,6 +9,7 @@ import engine
 from course.judging.exercises import Exercise
 from course.judging.mistakes import changed, mistakes, properties
 from course.judging.sources import calls
+from course.judging.trials import knob
 
 # 6.2
 
@@ -214,7 +215,7 @@ def doubled(x: engine.Tensor, times: int) -> engine.Tensor:
 
 
 def knobs(n: int) -> list[engine.Tensor]:
-    return [engine.tensor(float(k + 1), requires_grad=True) for k in range(n)]
+    return [knob(float(k + 1)) for k in range(n)]
 
 
 def find_trial(knobs_of: Callable) -> Iterator[tuple]:
@@ -224,7 +225,7 @@ def find_trial(knobs_of: Callable) -> Iterator[tuple]:
     w, b = knobs(2)
     h = w * b
     yield "h = w * b, y = h * h + w", names_found, knobs_of, h * h + w, "wbh", [w, b, h]
-    u, v = engine.tensor(2.0, requires_grad=True), engine.tensor(2.0, requires_grad=True)
+    u, v = knob(2.0), knob(2.0)
     yield "y = u * v, and both are 2", names_found, knobs_of, u * v, "uv", [u, v]
     w, asked = knobs(2)  # `asked` has no name for the learner: what they call b is the result
     b = asked * 0.1
@@ -266,9 +267,9 @@ def path_by_path(y: engine.Tensor) -> list[Any]:
 
 def by_number(y: engine.Tensor) -> list[Any]:
     found: list[Any] = []
-    for knob in by_layers(y):
-        if not any(engine.equal(knob, other) for other in found):
-            found.append(knob)
+    for leaf in by_layers(y):
+        if not any(engine.equal(leaf, other) for other in found):
+            found.append(leaf)
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import engine
 from course.judging.exercises import Did, Exercise
 from course.judging.mistakes import changed, mistakes, properties
+from course.judging.trials import knob
 
 # 8.2
 
@@ -16,7 +17,7 @@ FAILS = "predict has stopped with an error"
 
 def examined(examine: Callable, ys: list[float], on: bool = True, fails: bool = False) -> dict[str, Any]:
     """Return what comes of it, beginning with the switch on or off. `fails`: predict raises an error."""
-    w = engine.tensor(2.0, requires_grad=True)
+    w = knob(2.0)
     notes = []
 
     def predict(xs: engine.Tensor) -> engine.Tensor:
@@ -85,7 +86,7 @@ def swallowed(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
 
 
 def walked(best_of_walk: Callable, start: list[float], widths: list[float]) -> list[Any]:
-    w = engine.tensor(start, requires_grad=True)
+    w = knob(start)
     best = best_of_walk(w, widths)
     return [best.detach(), best.requires_grad] if isinstance(best, engine.Tensor) else [best, None]
 
@@ -207,7 +208,7 @@ def bent(w: engine.Tensor, position: float) -> engine.Tensor:
 
 
 def loss_and_gradient(step_loss: Callable, judge: Callable, *given: float) -> list[Any]:
-    w = engine.tensor([0.5, 0.1], requires_grad=True)
+    w = knob([0.5, 0.1])
     loss = step_loss(judge, w, *given)
     if not isinstance(loss, engine.Tensor):
         return [loss, None]

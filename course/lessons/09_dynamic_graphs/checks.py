@@ -9,6 +9,7 @@ import numpy as np
 import engine
 from course.judging.exercises import Did, Exercise
 from course.judging.mistakes import changed, mistakes, properties
+from course.judging.trials import knob
 
 
 def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:
@@ -23,7 +24,7 @@ def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:
 
 
 def states_and_gradients(states: Callable, numbers: list[float]) -> list[Any]:
-    keep, take = (engine.tensor(value, requires_grad=True) for value in (0.5, 2.0))
+    keep, take = knob(0.5), knob(2.0)
     made = states(engine.tensor(numbers), keep, take)
     return [made, *gradients_of(made, [keep, take])]
 
@@ -157,7 +158,7 @@ def a_new_leaf(x: engine.Tensor) -> engine.Tensor:
 
 
 def value_and_gradients(compute: Callable, formula: str, values: list[float]) -> list[Any]:
-    knobs = [engine.tensor(value, requires_grad=True) for value in values]
+    knobs = list(map(knob, values))
     made = compute(eval(formula, dict(zip("abc", knobs, strict=False))))
     return [made, *gradients_of(made, knobs)]
 

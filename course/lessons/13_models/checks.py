@@ -20,10 +20,6 @@ def frozen():
     return model
 
 
-def observing():
-    return nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
-
-
 def count(model):
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
@@ -32,7 +28,8 @@ def count_trial(count):
     yield "Linear(4, 3)", count, nn.Linear(4, 3)
     yield "Linear(4, 3), ReLU, Linear(3, 2)", count, small()
     yield "the same, with the first layer frozen", count, frozen()
-    yield "Linear(4, 3), BatchNorm1d(3), which has buffers too", count, observing()
+    buffers = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+    yield "Linear(4, 3), BatchNorm1d(3), which has buffers too", count, buffers
     yield "", count, nn.Conv2d(2, 3, 5)
 
 

@@ -1,1 +1,1 @@
-"""For those who write: lessons begun, notebooks made from texts, lines quoted, minutes counted, outputs compared."""
+"""For authors: begin a lesson, make notebooks from texts, quote lines, count minutes, compare outputs."""

@@ -1,4 +1,4 @@
-"""Makes the notebooks from their texts, and executes them.
+"""Make the notebooks from their texts, and execute them.
 
 A lesson's `lesson.md` becomes `notebooks/NN_name.ipynb`; its `exercises.md` becomes a blank `exercises/NN_name.ipynb`
 and a worked `solutions/NN_name.ipynb`. The texts are Jupytext's MyST Markdown.
@@ -62,7 +62,7 @@ class Job(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of the lesson, such as 05_graph."""
+        """Return the name of the lesson, such as 05_graph."""
         return self.source.parent.name
 
     def named(self, path: Path) -> str:
@@ -99,18 +99,18 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
     except (MystMetadataParsingError, UnicodeDecodeError) as error:
         raise BuildError(f"{path.parent.name}/{path.name}: {error}") from None
     lines = [line + 1 for line in nb.metadata.pop("source_map")]
-    # A text that was saved with the links at its top, or the questions at its end: the build makes them.
+    # A text may have been saved with the links at its top, or the questions at its end: the build makes these itself.
     kept = [n for n, cell in enumerate(nb.cells) if not ADDED & set(cell.metadata.get("tags", []))]
     nb.cells, lines = [nb.cells[n] for n in kept], [lines[n] for n in kept]
     nb.metadata = nbformat.from_dict(METADATA)
     seen: Counter[tuple[str, str]] = Counter()
     for cell in nb.cells:
         cell.source = named.roles(folds.unfolded(cell.source)) if cell.cell_type == "markdown" else cell.source
-        # From the content, not the position: a cell put in between leaves the other cells' ids, and the diff, alone.
+        # From the content, not the position: inserting a cell leaves the ids of the others, and the diff, alone.
         content = unmarked(cell.source) if cell.cell_type == "markdown" else cell.source
         seen[cell.cell_type, content] += 1
         cell.id = _id(path.parent.name, cell.cell_type, content, str(seen[cell.cell_type, content]))
-    # Through JSON and back: the order of keys is then the one that a notebook read from disk has.
+    # Through JSON and back: then the keys are in the order of a notebook that was read from disk.
     return nbformat.reads(nbformat.writes(nb), as_version=4), lines
 
 
@@ -127,7 +127,7 @@ def write_source(nb: NotebookNode) -> str:
 
 
 def skeleton(job: Job) -> NotebookNode:
-    """Return what a notebook has from its text alone: everything but the outputs."""
+    """Return what a notebook takes from its text: everything but the outputs."""
     nb, lines = read_source(job.source)
     for cell, line in zip(nb.cells, lines, strict=True):
         try:
@@ -147,7 +147,7 @@ def skeleton(job: Job) -> NotebookNode:
 
 
 def whole(points: float) -> float:
-    """2 for 2.0, which is how JupyterLab saves it."""
+    """Return 2 for 2.0, as JupyterLab saves it."""
     return int(points) if points == int(points) else points
 
 
@@ -185,7 +185,7 @@ def _link(lesson: Path) -> str:
 
 
 def _add_grading(cell: NotebookNode) -> None:
-    """nbgrader's metadata, from the key in a cell to fill in or in the call of `check`. Raises ValueError."""
+    """Add nbgrader's metadata, by the key in a cell to fill in or in the call of `check`. Raises ValueError."""
     checked = CHECK.search(cell.source) if cell.cell_type == "code" else None
     key = checked[1] if checked else cell.metadata.get("exercise")
     if key is None:
@@ -200,7 +200,7 @@ def _add_grading(cell: NotebookNode) -> None:
 
 
 def _blank(job: Job, nb: NotebookNode) -> NotebookNode:
-    """Return the notebook as nbgrader releases it: without solutions and hidden tests, with the rest locked."""
+    """Return the notebook as nbgrader releases it: without solutions and hidden tests, and the rest locked."""
     try:
         from nbgrader import preprocessors
     except ModuleNotFoundError:
@@ -274,7 +274,7 @@ def execute(nb: NotebookNode, folder: Path, root: Path = ROOT, allow_errors: boo
             km=manager,
             timeout=None,
             startup_timeout=300,  # on a busy computer
-            iopub_timeout=300,  # what a cell shows may come long after its end
+            iopub_timeout=300,  # a cell's output may come long after its end
             allow_errors=allow_errors,
             resources={"metadata": {"path": str(folder)}},
             store_widget_state=False,

@@ -1,4 +1,4 @@
-"""`python -m course build`: its options. What answers stands on packages, and is imported once they are there."""
+"""The options of `python -m course build`. The rest needs packages, and is imported once these are there."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ from course.base.notebooks import COMMAND, ROOT
 
 
 def main(argv: list[str]) -> int:
-    """Make the notebooks; the exit code. Raises Problem."""
+    """Make the notebooks, and return the exit code. Raises Problem."""
     options = parse(argv)
     ensure("teach", ["build", *argv])
     return answer(options)
@@ -34,7 +34,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 
 def answer(options: argparse.Namespace, root: Path = ROOT) -> int:
-    """Do what the options say; 0 when all is made or in step, 1 when not."""
+    """Do what the options say; return 0 if everything is made or in step, and else 1."""
     from course.authoring.build import BuildError, jobs, lay_out, make
     from course.authoring.in_step import check
     from course.classroom import materials

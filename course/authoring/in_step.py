@@ -12,7 +12,7 @@ from course.base.notebooks import ROOT, TARGETS
 
 
 def differences(job: Job) -> list[str]:
-    """List what is out of step between a text and its notebook, one line each; outputs are `validate`'s to compare."""
+    """List what is out of step between a text and its notebook, one line each; `validate` compares the outputs."""
     if not job.notebook.is_file():
         return [f"{job.named(job.notebook)} has not been built from {job.named(job.source)}"]
     try:
@@ -45,7 +45,7 @@ def _output_problem(job: Job, is_: NotebookNode) -> str | None:
 
 
 def orphans(root: Path = ROOT) -> list[str]:
-    """Notebooks that no text gives."""
+    """List the notebooks that no text makes."""
     wanted = {job.notebook for job in jobs(root)}
     folders = [root / target.folder for target in TARGETS]
     found = [path for folder in folders for path in sorted(folder.glob("*.ipynb")) if path not in wanted]
@@ -58,7 +58,7 @@ def not_canonical(source: Path) -> bool:
 
 
 def unwritten(lessons: Iterable[Path], root: Path = ROOT) -> list[str]:
-    """List the lessons in which words of the template are still waiting for their author, one line each."""
+    """List the lessons that still hold words of the template, one line each."""
     found = []
     for lesson in lessons:
         files = sorted(path for path in lesson.iterdir() if path.suffix in (".md", ".py"))
@@ -69,7 +69,7 @@ def unwritten(lessons: Iterable[Path], root: Path = ROOT) -> list[str]:
 
 
 def check(todo: list[Job], root: Path, everything: bool) -> int:
-    """Print what is out of step, orphans too where `everything` is looked at; 0 where nothing is."""
+    """Print what is out of step, with orphans if `everything` is looked at; return 0 if nothing is."""
     found = [line for job in todo for line in differences(job)]
     if everything:
         found += orphans(root)

@@ -10,7 +10,7 @@ from course.base.folds import unfolded
 from course.base.notebooks import COMMAND, lesson_notebooks
 from course.judging import exercises
 
-# Minutes for one of each. Words at 150 a minute: aloud, or read with some thinking.
+# Minutes for one of each. Words at 150 a minute: read aloud, or silently with some thinking.
 WORD = 1 / 150
 CELL = 20 / 60  # run it, look at what it shows
 LINE = 5 / 60  # of code: read it
@@ -24,7 +24,7 @@ MOVED = re.compile(r"\b(?:\w+(?:Explorer|Timeline|Stepper)|LeafBoard|LiveCurves)
 
 
 def parts(path: Path) -> Iterator[tuple[str, float]]:
-    """Yield each part of a notebook by its heading, with its minutes; first comes what precedes the first `##`."""
+    """Yield the heading and the minutes of each part of a notebook, beginning with what precedes the first `##`."""
     import nbformat
 
     name, minutes = "Opening", 0.0
@@ -49,17 +49,17 @@ def parts(path: Path) -> Iterator[tuple[str, float]]:
 
 
 def lesson_minutes(path: Path) -> float:
-    """Minutes for a lesson without its exercises."""
+    """Return the minutes for a lesson without its exercises."""
     return sum(minutes for _, minutes in parts(path))
 
 
 def exercise_minutes(lesson: str) -> float:
-    """Minutes for a lesson's exercises."""
+    """Return the minutes for a lesson's exercises."""
     return POINT * sum(exercise.points for exercise in exercises.of_lesson(lesson).values())
 
 
 def main(argv: list[str]) -> int:
-    """Print the minutes of each lesson, and of its parts; 0, or 2 where there is no such lesson."""
+    """Print the minutes of each lesson and of its parts; return 0, or 2 if there is no such lesson."""
     found = lesson_notebooks()
     parser = argparse.ArgumentParser(prog=f"{COMMAND} minutes", description="How long a lesson takes.")
     parser.add_argument("lesson", nargs="*", metavar="NN", help="a lesson's number (default: every lesson)")

@@ -1,4 +1,4 @@
-"""`python -m course new lesson NAME`: begins a lesson, with texts in all its files that build and run as they are.
+"""`python -m course new lesson NAME`: begin a lesson whose files build and run as they are.
 
 The texts are in `template/`, with `$number` and the like for what differs. What is to be written says TODO.
 """
@@ -29,7 +29,7 @@ TESTED = """\
 
 
 def main(argv: list[str], root: Path = HOME) -> int:
-    """Write a lesson's files, and say what comes next; 0. Raises Problem."""
+    """Write a lesson's files, say what comes next, and return 0. Raises Problem."""
     parser = argparse.ArgumentParser(
         prog=f"{COMMAND} new", description="For those who write: begin a lesson, under the number after the last one."
     )
@@ -43,7 +43,7 @@ def main(argv: list[str], root: Path = HOME) -> int:
 
 
 def begin(name: str, root: Path = HOME) -> dict[str, str]:
-    """Write the files of a new lesson; what stands for `$number` and the like in them. Raises Problem."""
+    """Write the files of a new lesson; return what replaces `$number` and the like. Raises Problem."""
     if not NAME.fullmatch(name):
         raise Problem(f"{name!r} is no name for a lesson: small letters a to z, digits and _, such as ray_optics.")
     taken = [path.name for path in (root / "course/lessons").glob("[0-9][0-9]_*") if _in_use(path)]

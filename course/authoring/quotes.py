@@ -1,4 +1,4 @@
-"""Lines of the engine that a lesson quotes: they are in the file that is named, word for word, and the link finds them.
+"""Lines of the engine that a lesson quotes: the file must hold them word for word, and the link must lead to them.
 
 In a lesson's text, a block of Python below a line that ends with a link to a file of the engine and a colon:
 

@@ -25,7 +25,7 @@ NOTHING = ast.parse("__import__('contextlib').nullcontext()", mode="eval").body
 OFF_BY_ONE = "you are off by one (in an index, a count or a limit)"
 IN_EACH_ROUND = "you do inside the loop what belongs after it"
 AFTER_THE_LOOP = "you do after the loop what belongs inside it"
-SECONDS = 2.0  # of computing, for a slip; what takes longer would never end
+SECONDS = 2.0  # of computing, for a slip; whatever takes longer is taken never to end
 
 SWAPPED_OPERATORS = {
     ast.Add: (ast.Sub, "you mix up `+` and `-`"),
@@ -58,7 +58,7 @@ class Slip(NamedTuple):
 
 
 def slips(source: str) -> Iterator[Slip]:
-    """Yield each slip in a piece of code once, those that change nothing among them."""
+    """Yield each slip in a piece of code once, even those that change nothing."""
     tree = ast.parse(source)
     seen = {ast.unparse(tree)}
     for place, node in enumerate(ast.walk(tree)):
@@ -77,7 +77,7 @@ def slips(source: str) -> Iterator[Slip]:
 
 
 def changes(node: Any) -> Iterator[tuple]:
-    """Yield the slips that can be made at a node: what it is, a function that makes it, its other arguments."""
+    """Yield the slips that can be made at a node: its name, a function that makes it, and its other arguments."""
     kind = type(node)
     if kind in (ast.BinOp, ast.AugAssign) and type(node.op) in SWAPPED_OPERATORS:
         other, says = SWAPPED_OPERATORS[type(node.op)]
@@ -269,7 +269,7 @@ def made(key: str) -> dict[str, list[str]]:
                 mark = came(slip.source)
                 if mark != right and slip.says not in row.setdefault(mark, []):
                     row[mark].append(slip.says)
-    # What more than two of them look like is no mistake of theirs: an error, or nothing at all.
+    # A result that more than two slips give points to none of them: an error, or nothing at all.
     return {mark: says for mark, says in sorted(row.items()) if len(says) <= 2}
 
 
@@ -300,12 +300,12 @@ def _cells(key: str) -> list[dict[str, Any]]:
 
 
 class _TooLong(BaseException):
-    """Not an Exception: no code of an answer catches it."""
+    """Not an Exception, so that no code in an answer catches it."""
 
 
 @contextlib.contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Ends what takes longer, where the system can (not on Windows)."""
+    """End whatever takes longer, where the system can (Windows cannot)."""
 
     if sys.platform == "win32":
         yield
@@ -314,7 +314,7 @@ def _at_most(seconds: float) -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise _TooLong
 
-    # Beside other programs seconds of computing take long by the clock, which is for what waits.
+    # Beside other programs, seconds of computing can be many by the clock, whose limit is for code that waits.
     timers = (signal.ITIMER_PROF, seconds), (signal.ITIMER_REAL, 30 * seconds)
     before = [(number, signal.signal(number, stop)) for number in (signal.SIGPROF, signal.SIGALRM)]
     try:
@@ -329,7 +329,7 @@ def _at_most(seconds: float) -> Iterator[None]:
 
 
 def write(wanted: list[str]) -> None:
-    """Make the rows of these lessons anew, or of all."""
+    """Make the rows of these lessons again, or of all."""
     for lesson in wanted or lessons():
         rows = {}
         for key in of_lesson(lesson):

@@ -1,7 +1,7 @@
-"""Looks for what an exercise's steps let pass: the right answer with a general mistake built in, tried like any other.
+"""Look for what an exercise's steps let pass: the right answer with a general mistake built in, tried like any other.
 
-`python -m course survivors 03.3` names the mistakes that are accepted. Some of them are no mistakes (a function of
-whole numbers may well cut off fractions); each of the others asks for another input.
+`python -m course survivors 03.3` names the mistakes that are accepted. Some of these are not mistakes (a function of
+whole numbers may well cut off fractions); each of the others calls for one more input.
 """
 
 import functools
@@ -16,14 +16,14 @@ from course.judging.exercises import CORRECT, NOT_YET, Exercise, find
 
 
 class _Applied:
-    """A change to values, and whether it has met any that it is about."""
+    """A change to values, and whether it has met any that it applies to."""
 
     def __init__(self, change: Callable[[Any], Any]) -> None:
         self.change = change
         self.met = False
 
     def to(self, value: Any) -> Any:
-        """Tensors, arrays and floats that are changed, in lists too; all else as it is."""
+        """Change tensors, arrays and floats, in lists as well, and leave everything else as it is."""
         if isinstance(value, list | tuple):
             return type(value)(map(self.to, value)) if type(value) in (list, tuple) else value
         if isinstance(value, engine.Tensor) and value.dtype.is_floating_point and value.is_leaf:
@@ -94,7 +94,7 @@ MODELS = {
 
 
 def mutants(answer: Callable) -> Iterator[tuple[str, Callable, _Applied]]:
-    """Yield the right answer with one mistake: what it is, the function, and whether it met its like."""
+    """Yield the right answer with one mistake: its name, the function, and whether it met a value to change."""
     for says, change in NUMBERS.items():
         one = _Applied(change)
         yield says, functools.partial(lambda one, *given: answer(*map(one.to, given)), one), one

@@ -1,4 +1,4 @@
-"""`python -m course slips` and `survivors`: their options. What answers is imported once its packages are there."""
+"""The options of `python -m course slips` and `survivors`. The rest is imported once its packages are there."""
 
 import argparse
 
@@ -7,7 +7,7 @@ from course.base.notebooks import COMMAND
 
 
 def main_slips(argv: list[str]) -> int:
-    """Make the slips of lessons anew; 0. Raises Problem."""
+    """Make the slips of lessons again, and return 0. Raises Problem."""
     parser = argparse.ArgumentParser(prog=f"{COMMAND} slips", description="Name the small mistakes of exercises anew.")
     parser.add_argument("lesson", nargs="*", metavar="NN", help="a lesson's number (default: every lesson)")
     wanted = parser.parse_args(argv).lesson
@@ -19,7 +19,7 @@ def main_slips(argv: list[str]) -> int:
 
 
 def main_survivors(argv: list[str]) -> int:
-    """Name the mistakes that exercises accept; 0. Raises Problem."""
+    """Name the mistakes that exercises accept, and return 0. Raises Problem."""
     parser = argparse.ArgumentParser(
         prog=f"{COMMAND} survivors", description="Name the mistakes that exercises accept."
     )

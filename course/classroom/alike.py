@@ -1,4 +1,4 @@
-"""Answers that are the same but for names, spaces and comments. Nothing of them is run."""
+"""Find answers that are the same except for names, spaces and comments. None of them is run."""
 
 import ast
 import builtins
@@ -6,8 +6,8 @@ import collections
 from collections.abc import Mapping
 from typing import NamedTuple
 
-LEAST = 40  # nodes of its syntax tree: shorter code two people write alike without copying
-COMMON = 4  # where more than a quarter of those who answered write the same, it is the usual way
+LEAST = 40  # nodes of its syntax tree: two people may write shorter code alike without copying
+COMMON = 4  # if more than a quarter of those who answered write the same, it is the usual way
 
 
 class Group(NamedTuple):
@@ -15,13 +15,13 @@ class Group(NamedTuple):
 
     people: tuple[str, ...]
     exercises: tuple[str, ...]
-    to_the_letter: tuple[str, ...]  # those of them where names, spaces and comments are the same too
+    to_the_letter: tuple[str, ...]  # those among them whose names, spaces and comments are the same, too
 
 
 def form(source: str) -> str | None:
     """Return what is left of code without its own names, comments, docstrings and annotations; None for short code.
 
-    Of a function that is defined twice the last one is left. Code that does not parse has no form.
+    If a function is defined twice, the last definition is left. Code that does not parse has no form.
     """
     tree = _parsed(source)
     if tree is None or sum(1 for _ in ast.walk(tree)) < LEAST:
@@ -80,8 +80,8 @@ def _bound(part: ast.AST) -> list[str]:
 def groups(answers: Mapping[str, Mapping[str, str]], known: Mapping[str, list[str]]) -> list[Group]:
     """Find people who share answers, most exercises first.
 
-    `answers`: for each exercise what each person wrote; `known`: what nobody has copied from another, the blank cell
-    and the worked solution. What more than a quarter of those who answered wrote is set aside.
+    `answers`: for each exercise what each person wrote; `known`: what nobody needs to copy from a neighbour, the blank
+    cell and the worked solution. An answer that more than a quarter of those who answered wrote is set aside.
     """
     shared = collections.defaultdict[tuple[str, ...], list[str]](list)
     for exercise, cells in answers.items():

@@ -1,6 +1,7 @@
-"""What learning platforms give: files out of zip archives that others have made, and who sent each.
+"""What learning platforms provide: files from zip archives that others have made, and who sent each.
 
-Nothing is unpacked under a name of the archive's: a file is read into memory, with a limit. The standard library alone.
+Nothing is unpacked under a name from the archive: a file is read into memory, up to a limit. The standard library
+alone.
 """
 
 import datetime
@@ -19,7 +20,7 @@ from course.base.environment import Problem
 MOST_FILES = 20_000
 MOST_BYTES = 50_000_000  # of one file
 MOST_BYTES_IN_ALL = 2_000_000_000
-SQUEEZED = 200  # times smaller, and over a tenth of the limit: no notebook packs like that
+SQUEEZED = 200  # times smaller, and more than a tenth of the limit: no notebook shrinks like that
 UNSEEN = ("__MACOSX", ".DS_Store", ".ipynb_checkpoints", "Thumbs.db", "desktop.ini")
 CLOSE = datetime.timedelta(minutes=10)
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_(?P<kind>file|onlinetext)_(?P<rest>.*)")
@@ -30,7 +31,7 @@ COPY = re.compile(r"(?:-| ?\()(\d+)\)?(?=\.[^.]*$|\.ipynb\.\w+$)")  # "x-1.ipynb
 
 
 class Piece(NamedTuple):
-    """One file, its path in what was given, and the time that stands beside it there."""
+    """One file, its path in what was given, and the time given for it there."""
 
     name: str
     data: bytes
@@ -42,9 +43,9 @@ class Sender(NamedTuple):
 
     platform: str  # "moodle", "canvas", or ""
     name: str
-    number: str  # Moodle's for this person in this assignment, Canvas' for this person everywhere
+    number: str  # Moodle's is for this person in this assignment, Canvas's for this person everywhere
     late: bool
-    order: tuple[int, int]  # of several files by one person: Canvas' number of the file, and the copy's
+    order: tuple[int, int]  # of several files by one person: Canvas's number for the file, and for the copy
     folder: str = ""  # Moodle's, for feedback
 
     @property
@@ -69,9 +70,9 @@ def sender(path: str) -> Sender:
 
 
 def pieces(path: Path) -> tuple[list[Piece], list[tuple[str, str]]]:
-    """Return the files in an archive or a folder, or the one file; and the names of unreadable ones, with reasons.
+    """Return the files in an archive or a folder, or the one file, and the names of unreadable ones, with reasons.
 
-    Raises Problem where there is none, or where an archive is dangerous as a whole.
+    Raises Problem if there is none, or if an archive is dangerous as a whole.
     """
     refused = list[tuple[str, str]]()
     try:
@@ -174,6 +175,6 @@ def _time(entry: zipfile.ZipInfo) -> datetime.datetime | None:
 
 
 def are_of_the_download(found: list[Piece]) -> bool:
-    """Tell whether the times in an archive are all one: that of the download, not of each file's sending."""
+    """Tell whether all times in an archive are the same: that of the download, not of sending each file."""
     times = [piece.at for piece in found if piece.at]
     return len({sender(piece.name).label for piece in found}) > 1 and bool(times) and max(times) - min(times) < CLOSE

@@ -1,4 +1,4 @@
-"""The private bank of a class: its exercises with numbers of its own, their answers, and what seals them."""
+"""The private bank of a class: its exercises with the class's own numbers, their answers, and what seals them."""
 
 import ast
 import json
@@ -23,7 +23,7 @@ def path(course: Class, name: str) -> Path:
 
 
 def read(file: Path) -> dict[str, dict[str, str]]:
-    """By exercise: the text, the answer as Python, its seal; empty where there is no bank. Raises Problem."""
+    """Read the text, the answer as Python and the seal of each exercise; empty without a bank. Raises Problem."""
     try:
         found = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
         for row in found.values():
@@ -34,9 +34,9 @@ def read(file: Path) -> dict[str, dict[str, str]]:
 
 
 def applied(course: Class, name: str, notebook: bytes) -> bytes:
-    """Put the class's own numbers into a notebook of solutions; the class's seed makes what the bank lacks.
+    """Put the class's own numbers into a notebook of solutions; what the bank lacks is made from the class's seed.
 
-    Who teaches may change a text and an answer in the bank, before anybody has handed in: they are sealed anew.
+    A teacher may change a text and an answer in the bank before anybody has handed in: they are then sealed again.
     """
     nb, kept = json.loads(notebook), read(path(course, name))
     for place, cell in enumerate(nb["cells"]):
@@ -54,7 +54,7 @@ def applied(course: Class, name: str, notebook: bytes) -> bytes:
             row["seal"] = sealed.seal(answer, secrets.token_hex(8))
         question["source"] = row["text"]
         cell["source"] = _answered("".join(cell["source"]), answer)
-        cell["outputs"] = check["outputs"] = []  # they tell of the course's numbers
+        cell["outputs"] = check["outputs"] = []  # they talk about the course's numbers
         check["source"] = _CHECK.sub(rf'check("\1", \2, sealed="{row["seal"]}")', "".join(check["source"]))
     put(path(course, name), (json.dumps(kept, indent=1, ensure_ascii=False) + "\n").encode())
     return (json.dumps(nb, indent=1, ensure_ascii=False) + "\n").encode()
@@ -69,7 +69,7 @@ def published(check: str) -> tuple[str, str] | None:
 def _answered(source: str, answer: Any) -> str:
     """Put another answer between the marks of a worked solution."""
     inside = _python(answer)
-    if isinstance(answer, tuple):  # the parentheses stand outside of the marks
+    if isinstance(answer, tuple):  # the parentheses are outside the marks
         inside = "\n".join(f"{_python(part)}," for part in answer)
 
     def put_in(match: re.Match[str]) -> str:
@@ -81,7 +81,7 @@ def _answered(source: str, answer: Any) -> str:
 
 
 def _python(value: Any) -> str:
-    """Write a value as Python, the same each time: a set has no order of its own."""
+    """Write a value as Python, the same way each time, although a set has no order."""
     return f"{{{', '.join(map(repr, sorted(value)))}}}" if isinstance(value, set) else repr(value)
 
 

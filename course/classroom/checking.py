@@ -1,7 +1,7 @@
-"""`python -m course check PATH.ipynb`: one filled exercise notebook, judged without a kernel and without a class.
+"""`python -m course check PATH.ipynb`: judge one filled-in exercise notebook, without a kernel and without a class.
 
 Its answers run where those of `class grade` do (`course.classroom.deciding`, `course.process.sandbox`), with the hidden
-tests. The cells of checks are the course's own, whatever became of the submission's.
+tests. The cells of checks are the course's own, whatever has become of those in the submission.
 """
 
 import argparse
@@ -20,20 +20,20 @@ from course.judging.exercises import CORRECT, blank
 RIGHT, WRONG, COULD_NOT_RUN = 0, 1, 2
 NOT_JUDGED = "not judged"
 SECONDS = 30
-TOGETHER = 10.0  # of computing, for an answer that is not right alone: a loop without end leaves time for the others
+TOGETHER = 10.0  # of computing, for an answer that is not right by itself: an endless loop leaves time for the others
 SEALED = "The notebook has a class's own numbers here: `class grade` in the class's folder knows them."
 _SEALED_KEY = re.compile(r"""check\(["'](\d\d\.\d+)["'],[^)]*\bsealed=""")
 
 
 class Judged(NamedTuple):
-    """One exercise: its state, its points, and what is said of it."""
+    """One exercise: its state, its points, and what is said about it."""
 
     exercise: str
     state: str
     points: float
     of: float
     says: str  # all of it, as the learner reads it
-    message: str  # of that the sentence about a mistake
+    message: str  # the sentence in it about a mistake
 
     @property
     def right(self) -> bool:
@@ -51,7 +51,7 @@ class _Cell(NamedTuple):
 
 
 def main(argv: list[str]) -> int:
-    """Judge one notebook; 0 where all is right, 1 where something is not, 2 where something could not be judged."""
+    """Judge one notebook; return 0 if all is right, 1 if something is not, 2 if something could not be judged."""
     options = parse(argv)
     ensure("course", ["check", *argv])
     try:
@@ -83,7 +83,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 
 def judged(path: Path, seconds: float = SECONDS, only: list[str] | None = None) -> tuple[str, list[str], list[Judged]]:
-    """Return the notebook's name in the course, what to say of the file, and its exercises. Raises Problem."""
+    """Return the notebook's name in the course, what to say about the file, and its exercises. Raises Problem."""
     from course.classroom import deciding, grading, handed_in
 
     start = time.monotonic()
@@ -129,14 +129,14 @@ def judged(path: Path, seconds: float = SECONDS, only: list[str] | None = None) 
 
 
 def _assignment(name: str) -> list[tuple[_Cell, float | None]]:
-    """Return the cells that nbgrader knows, blank, their checks with hidden tests; and what each is worth."""
+    """Return the cells that nbgrader knows, blank and with hidden tests, and what each is worth."""
     import nbformat
 
     nb = nbformat.read(ROOT / "solutions" / f"{name}.ipynb", as_version=4)
     found = []
     for cell in nb.cells:
         notes = cell.metadata.get("nbgrader")
-        if notes and cell.cell_type == "code":  # words are read by people
+        if notes and cell.cell_type == "code":  # these words are for people
             known = _Cell(notes.grade_id, blank(cell.source), cell.cell_type, notes.locked)
             found.append((known, float(notes.points) if notes.grade else None))
     return found

@@ -1,4 +1,4 @@
-"""`class collect`: from what a platform gives to one notebook a person, the newest; nothing is lost, nobody skipped."""
+"""`class collect`: of what a platform provides, the newest notebook of each person; nothing is lost."""
 
 import collections
 import datetime
@@ -35,7 +35,7 @@ class Notebook(NamedTuple):
 
 
 class Names:
-    """The people of the class by the names that platforms give them."""
+    """The people in the class, by the names that platforms give them."""
 
     def __init__(self, course: Class, who: dict[str, str]):
         self.people = {person.id: person for person in course.people()}
@@ -56,7 +56,7 @@ class Names:
         for label in (who.label, who.name):
             if self.told.get(label) in self.people:
                 return {self.told[label]}
-        if who.platform == "moodle":  # a group's name may stand before
+        if who.platform == "moodle":  # a group's name may come first
             parts = who.name.split("-")
             return next((ids for n in range(len(parts)) if (ids := self._named("-".join(parts[n:])))), set())
         if who.platform == "canvas" and who.number in self.by_number:
@@ -64,7 +64,7 @@ class Names:
         path = PurePosixPath(who.name)
         if self.told.get(path.name) in self.people:
             return {self.told[path.name]}
-        # Of any other file: a part of its path is a name or an id, or a word of its own name is an id.
+        # For any other file: a part of its path is a name or an id, or a word of its own name is an id.
         parts = [re.sub(ENDING, "", part) for part in reversed(path.parts)]
         words = {word for word in re.split(r"[\s_()]+", parts[0]) if word in self.people}
         return next((ids for part in parts if (ids := self._named(part))), words)
@@ -74,7 +74,7 @@ class Names:
 
 
 def collect(course: Class, paths: list[Path], who: dict[str, str], at: datetime.datetime | None = None) -> list[str]:
-    """Take files, archives and folders into the class; what became of each, in sentences. Raises Problem.
+    """Take files, archives and folders into the class; say in sentences what became of each. Raises Problem.
 
     A CSV file among the paths is Moodle's grading worksheet: the times of submission are read from it.
     `who` says whose a name is, `at` when what carries no time of its own was handed in.
@@ -155,7 +155,7 @@ def _recognised(
     person = known.people[ids.pop()]
     time = times.get(who.number) if who.platform == "moodle" else None
     if time is None and who.platform == "canvas":
-        time = at if who.late else None  # the archive has the time of the download alone
+        time = at if who.late else None  # the archive has only the time of the download
         if who.late and at is None:
             return Notebook(person, name, piece, who, None), (
                 "late, as Canvas says, but not by how much: the least is counted. "
@@ -180,13 +180,13 @@ def _read(data: bytes) -> tuple[bool, set[str]]:
             names |= {name} if isinstance(name, str) else set()
             names |= {f"exercise-{key.replace('.', '-')}"} if isinstance(key, str) else set()
         json.loads(data)
-    except Exception:  # what is no notebook may lack anything
+    except Exception:  # what is not a notebook may lack anything
         return False, names | {name.decode() for name in GRADE_ID.findall(data)}
     return True, names
 
 
 def _put(course: Class, sent: Notebook, notes: list[str]) -> str:
-    """Lay a notebook where nbgrader looks for it, or with the older ones; what was done."""
+    """Put a notebook where nbgrader looks for it, or with the older ones; say what was done."""
     place = course.path("submitted", sent.person.id, sent.assignment, f"{sent.assignment}.ipynb")
     older = course.path("older", sent.person.id, sent.assignment)
     time, before = sent.at, _time_of(place)
@@ -237,7 +237,7 @@ def _of_two(arrived: list[Notebook]) -> list[str]:
 
 
 def _work(notebook: bytes) -> int:
-    """Rank a notebook against another one by the same person, whichever is newer."""
+    """Rank a notebook against another one by the same person, regardless of which is newer."""
     from course.classroom import handed_in
 
     return handed_in.done(handed_in.read_notebook(notebook)).rank
@@ -271,7 +271,7 @@ def _just_late(course: Class, name: str) -> datetime.datetime | None:
 
 
 def _remember(course: Class, sent: Notebook, who: dict[str, str]) -> None:
-    """Names that were told, and what a platform calls a person: for the next time, and for export."""
+    """Remember names that were given, and what a platform calls a person, for the next time and for export."""
     if sent.sender.platform:
         course.notes["people"] |= {
             label: id for label, id in who.items() if label in (sent.sender.name, sent.sender.label)
@@ -285,7 +285,7 @@ def _remember(course: Class, sent: Notebook, who: dict[str, str]) -> None:
 
 
 def _keep(course: Class, path: Path, found: list[Piece]) -> None:
-    """Keep what was given, as it came, once."""
+    """Keep what was given just as it came, once."""
     if path.is_dir():
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:

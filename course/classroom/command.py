@@ -1,4 +1,4 @@
-"""`python -m course class`: a class from its list of people to its grades, in five verbs over nbgrader."""
+"""`python -m course class`: a class from its list of people to its grades, in five verbs on top of nbgrader."""
 
 import argparse
 import warnings
@@ -21,7 +21,7 @@ Which class: the last one that was named, or --class FOLDER after the verb.
 
 
 def main(argv: list[str]) -> int:
-    """Answer one verb; 0, or 2 for a wrong command line. Raises Problem."""
+    """Carry out one verb; return 0, or 2 for a wrong command line. Raises Problem."""
     options = _parser().parse_args(argv)
     ensure("teach", ["class", *argv])
     with warnings.catch_warnings():
@@ -84,7 +84,7 @@ def _new(options: argparse.Namespace) -> list[str]:
     from course.base.notebooks import COMMAND
     from course.classroom import folder, tables
 
-    people = tables.roster(options.roster) if options.roster else []  # a broken list makes no class
+    people = tables.roster(options.roster) if options.roster else []  # with a broken list, no class is made
     place = options.folder.expanduser()
     there = (place / folder.NOTES).is_file()
     made = folder.Class(place) if there else folder.Class.make(place)

@@ -1,4 +1,4 @@
-"""Deciding on one answer, by processes of which none has both the oracle and the submission's code in it.
+"""Decide on one answer, with processes none of which holds both the oracle and the submission's code.
 
 `decide` asks `python -m course.classroom.deciding`, which does the imports once: it forks a process for each check that
 knows the oracle (`decided`), and for each run of an answer one that does not (`course.process.judged`);
@@ -38,17 +38,17 @@ from course.process.judged import BROKEN, Reply, Request, read
 
 MOST_SECONDS = 30.0  # of computing, for an answer together with all cells above it
 IDLE = 60  # seconds after which a process that nobody asks ends
-# What most answers, or their checks, would import by themselves.
+# What most answers or their checks would import anyway.
 AHEAD = ("engine.nn", "engine.optim", "engine.compiler", "engine.func", "engine.utils.data", "engine.viz", "psutil")
-# What the process of a submission is told of this computer.
+# What a submission's process is told about this computer.
 _KEPT = {
     *("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
-    *("SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT", "PROCESSOR_ARCHITECTURE"),  # Windows: where and what it is
+    *("SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT", "PROCESSOR_ARCHITECTURE"),  # Windows: what it is, and where
 }
 
 
 class Check(NamedTuple):
-    """A cell of checks, and the submission's cells of code that it is about."""
+    """A cell of checks, and those of the submission's cells of code that it concerns."""
 
     key: str
     expression: str  # what is checked
@@ -70,7 +70,7 @@ def decided(check: Check) -> dict[str, Any]:
     verdict = {"state": NOT_ATTEMPTED} if _is_blank(check) else _passed(exercise, check, alone, exercise.seconds)
     if verdict["state"] == CORRECT or set(above) <= set(alone):
         return verdict
-    # Alone it is not right. It may use what another cell defines; what another cell breaks has cost nothing so far.
+    # By itself it is not right. It may use what another cell defines; what another cell breaks has cost nothing so far.
     seconds = max(exercise.seconds, check.together)
     if verdict["state"] != NOT_ATTEMPTED:
         together = _passed(exercise, check, above, seconds)
@@ -81,7 +81,7 @@ def decided(check: Check) -> dict[str, Any]:
 
 
 def _asked(key: str, own: str) -> Exercise:
-    """Return the exercise; with a class's own answer, whose mistakes the course's rows do not describe."""
+    """Return the exercise; if a class has its own answer, the course's rows do not describe the mistakes."""
     exercise = find(key)
     return exercise._replace(answer=ast.literal_eval(own), wrong=(), entries={}, properties=()) if own else exercise
 
@@ -138,14 +138,14 @@ def _expected(key: str, hidden: bool, own: str) -> judge.Expected:
 
 
 def _without_a_value(reply: Reply, error: Raised) -> Verdict:
-    """Of an answer that could not be had."""
+    """Return the verdict on an answer that could not be had."""
     if error.name == "NameError":
         if not reply.cell:
             name = next(iter(re.findall(r"'(\w+)'", error.message)), "it")
             return Verdict(
                 NOT_YET, f"There is no `{name}` after its cell has run: the cell gives that name to nothing."
             )
-        error = reply.cell  # its cell has stopped before
+        error = reply.cell  # its cell stopped before that
     return Verdict(NOT_YET, f"Its cell stopped with {error.name}: {error.message}", at=error.at)
 
 
@@ -175,7 +175,7 @@ def _is_untouched(check: Check) -> bool:
 
 
 class _Packer(cloudpickle.Pickler):
-    """Takes no oracle along."""
+    """A pickler that takes no oracle along."""
 
     oracle: Any = None
 
@@ -186,7 +186,7 @@ class _Packer(cloudpickle.Pickler):
 
 
 def packed(exercise: Exercise, hidden: bool) -> bytes:
-    """Pack the steps of a check and what they use of its file. Raises NotChecked where that includes the oracle."""
+    """Pack the steps of a check and what they use from its file. Raises NotChecked where that includes the oracle."""
     module = exercises.checks(exercise.lesson)
     cloudpickle.register_pickle_by_value(module)
     buffer = io.BytesIO()
@@ -235,13 +235,13 @@ def _serve() -> None:
     if forked.FORKS:
         for name in AHEAD:
             importlib.import_module(name)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # whoever asks reads only how it starts: else the pipe would fill
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # whoever asks reads only the beginning: otherwise the pipe would fill
     if forked.FORKS:
         _nursery = forked.Nursery.here(judged.serve)  # before anything is known of a submission
     else:
         forked.adopt()
     reply = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the course's own steps print is not a part of the verdict
+    os.dup2(2, 1)  # what the course's own steps print is not part of the verdict
     while data := _question():
         if sys.platform == "win32" or not forked.FORKS:
             _answer(reply, data)
@@ -252,7 +252,7 @@ def _serve() -> None:
                 _answer(reply, data)
             finally:
                 os._exit(1)
-        if os.waitpid(child, 0)[1]:  # what it has left in its pipes is not known
+        if os.waitpid(child, 0)[1]:  # nobody knows what it has left in its pipes
             return
 
 
@@ -264,7 +264,7 @@ def _question() -> bytes:
 
 
 def _answer(reply: IO[bytes], data: bytes) -> None:
-    """In a process in which nothing was computed before, which ends with this."""
+    """Answer in a process that has computed nothing before, and ends with this."""
     check = Check(*json.loads(data))
     try:
         answer = decided(check)
@@ -280,7 +280,7 @@ def _answer(reply: IO[bytes], data: bytes) -> None:
 
 
 class _Deciders:
-    """The processes that decide, started when they are needed: one for each thread that asks."""
+    """The processes that decide, one for each thread that asks, started when they are needed."""
 
     def __init__(self) -> None:
         self._idle = list[tuple[subprocess.Popen[bytes], dict[str, str]]]()
@@ -293,7 +293,7 @@ class _Deciders:
             process, known = self._idle.pop()
             if known == environment and (said := self._said(process, known, question, patience)):
                 return said
-            worker.stop_tree(process)  # it had waited long enough, and has gone
+            worker.stop_tree(process)  # it had waited long enough, and is gone
         # A class's server has it without a network: deploy/server/.
         within = os.environ.get("UNDERTORCH_GRADES_WITHIN", "").split()
         process = _started("course.classroom.deciding", environment, within, subprocess.PIPE)
@@ -332,9 +332,9 @@ atexit.register(_deciders.stop)
 
 
 def decide(check: Check, patience: float | None = None) -> dict[str, Any]:
-    """`decided` in a process of its own, in which nothing was computed before. Raises NotChecked.
+    """Call `decided` in a process of its own that has computed nothing before. Raises NotChecked.
 
-    `patience`: after so many seconds by the clock nothing is known about the answer.
+    `patience`: after this many seconds by the clock, the answer counts as not checked.
     """
     if _is_untouched(check):
         return {"state": NOT_ATTEMPTED}

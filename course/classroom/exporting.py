@@ -19,7 +19,7 @@ STEPS = {
 
 
 def export(course: Class, lesson: str, platform: str, filled: Path | None) -> list[str]:
-    """Write the points for a platform, into its own file where it is given; what was done, in sentences."""
+    """Write the points for a platform, into its own file if that is given; say in sentences what was done."""
     name = course.title(lesson)
     penalise(course, name)
     found, most = results(course, name)

@@ -1,4 +1,4 @@
-"""The folder of a class: nbgrader's, with its settings, a seed, and what the course notes beside them."""
+"""The folder of a class: nbgrader's own, with its settings, a seed, and the course's notes."""
 
 import contextlib
 import hashlib
@@ -108,7 +108,7 @@ class Class:
         return policy(self.notes["assignments"].get(name, {}).get("late", "none"))
 
     def api(self) -> "NbGraderAPI":
-        """nbgrader with the settings of the class."""
+        """Return nbgrader with the settings of the class."""
         from nbgrader.apps import NbGraderAPI
         from traitlets.config.loader import PyFileConfigLoader
         from traitlets.log import get_logger
@@ -120,7 +120,7 @@ class Class:
         logger.setLevel(logging.INFO)
         logger.propagate = False
         if not logger.handlers:
-            logger.addHandler(logging.NullHandler())  # what it says is caught, and told in the course's words
+            logger.addHandler(logging.NullHandler())  # what it says is caught, and said in the course's words
         return NbGraderAPI(config=PyFileConfigLoader(SETTINGS, path=str(self.folder)).load_config())
 
     @contextlib.contextmanager
@@ -139,7 +139,7 @@ class Class:
         return sorted(people, key=lambda p: (p.last_name.casefold(), p.first_name.casefold(), p.id))
 
     def enrol(self, people: list[Person]) -> tuple[list[Person], list[Person]]:
-        """Write a roster into the gradebook: who is new, and who was there and is not in it (they stay)."""
+        """Write a roster into the gradebook; return who is new, and who is in the gradebook alone (they stay)."""
         before = {person.id: person for person in self.people()}
         with self.gradebook() as book:
             for person in people:
@@ -181,7 +181,7 @@ def title(lesson: str) -> str:
 
 
 def opened(folder: str | None) -> Class:
-    """Open the class that is named, or whose folder we are in, or that was named last. Raises Problem."""
+    """Open the class that is named, or else the one whose folder we are in, or the one named last. Raises Problem."""
     if folder is None and Path(NOTES).is_file():
         folder = "."
     if folder is None:
@@ -195,7 +195,7 @@ def opened(folder: str | None) -> Class:
 
 
 def remember(found: Class) -> None:
-    with contextlib.suppress(OSError):  # a course that cannot be written to: the class is named each time
+    with contextlib.suppress(OSError):  # the course is read-only: the class has to be named each time
         write_atomically(RECENT, f"{found.folder}\n")
 
 
@@ -216,7 +216,7 @@ def digest(data: bytes) -> str:
 
 
 def free(path: Path) -> Path:
-    """This path, or one with a number where something is there already."""
+    """Return this path, or one with a number if something is there already."""
     again, number = path, 2
     while again.exists():
         again, number = path.with_name(f"{path.stem} ({number}){path.suffix}"), number + 1

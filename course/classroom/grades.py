@@ -18,7 +18,7 @@ from course.judging.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook, SubmittedAssignment
 
-# What nbgrader warns of: a sentence for it, or none where it is said elsewhere or means nothing.
+# nbgrader's warnings: a sentence for each, or none if it is said elsewhere or means nothing.
 WARNINGS = (
     (
         re.compile(r"Attribute '(?:checksum|cell_type)' for cell (\S+) has changed"),
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
 
 
 def grade(course: Class, lesson: str, again: bool = False) -> Iterator[str]:
-    """Grade what is new, or all `again`; what was done, in sentences, as it is done. Raises Problem."""
+    """Grade what is new, or everything `again`; say in sentences what is being done. Raises Problem."""
     from nbgrader.utils import rmtree
 
     name = course.title(lesson)
@@ -93,7 +93,7 @@ def _is_graded(course: Class, id: str, name: str) -> bool:
 
 
 def warnings(log: str) -> list[str]:
-    """Return those of nbgrader's warnings that a teacher has to know, each once."""
+    """Return those of nbgrader's warnings that a teacher needs to know, each once."""
     said = []
     for line in log.splitlines():
         if not line.startswith(("[WARNING] ", "[ERROR] ")):
@@ -108,7 +108,7 @@ def warnings(log: str) -> list[str]:
 
 
 def penalise(course: Class, name: str) -> list[str]:
-    """Write what delays cost into the gradebook, by the deadline and policy of today; for whom it has changed."""
+    """Write what delays cost into the gradebook, by today's deadline and policy; return for whom that has changed."""
     rule, changed = course.late(name), []
     with course.gradebook() as book:
         for submission in book.assignment_submissions(name):
@@ -123,7 +123,7 @@ def penalise(course: Class, name: str) -> list[str]:
 
 
 def results(course: Class, name: str) -> tuple[list[Result], float]:
-    """Return what everybody has in an assignment, and the points that can be had."""
+    """Return everybody's points in an assignment, and the points that can be had."""
     folders = course.notes["assignments"].get(name, {}).get("moodle", {})
     found = []
     with course.gradebook() as book:
@@ -155,7 +155,7 @@ def verdicts(path: Path) -> list[Verdict]:
 
 
 def copied(course: Class, name: str) -> tuple[list[Group], dict[str, list[str]]]:
-    """Find who shares answers that few others have; and by exercise whose answer is the worked solution."""
+    """Find who shares answers that few others have, and, by exercise, whose answer is the worked solution."""
     known = dict[str, list[str]]()
     answers = collections.defaultdict[str, dict[str, str]](dict)
     for cell_name, source in _answers(course.path("source", name, f"{name}.ipynb")):

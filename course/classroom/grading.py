@@ -1,8 +1,8 @@
-"""Grading as nbgrader asks for it: what stands under each cell of checks, and how many points that is.
+"""Grading as nbgrader asks for it: what goes under each cell of checks, and how many points that is.
 
-`Grade`, a step of nbgrader's `autograde` (`course/jupyter/nbgrader_config.py`), takes the place of running a
-notebook: no submission's code runs here, `course.classroom.deciding` has it run elsewhere. Submissions arrive as people
-send them: `course.classroom.handed_in` and `tidy` make what nbgrader can work with of broken and copied pieces.
+`Grade`, a step of nbgrader's `autograde` (`course/jupyter/nbgrader_config.py`), takes the place of running a notebook:
+no submission's code runs here, `course.classroom.deciding` has it run elsewhere. Submissions arrive as people send
+them: `course.classroom.handed_in` and `tidy` turn broken and copied pieces into something that nbgrader can work with.
 """
 
 import ast
@@ -23,9 +23,9 @@ _COURSES_NAMES = {"check", "hint", "progress", "solution"}
 
 
 def tidy(nb: "NotebookNode", source_cells: list[Any], points: dict[str, float], solutions: set[str]) -> list[str]:
-    """Give each cell of the assignment its place and nbgrader's notes once; what was done, in sentences.
+    """Give each cell of the assignment its place and nbgrader's notes once; say in sentences what was done.
 
-    A check's first copy stays, and an answer's last that is not blank. Missing checks are added.
+    Of a check the first copy stays, of an answer the last one that is not blank. Missing checks are added.
     """
     from nbformat.v4 import new_code_cell, new_markdown_cell
 
@@ -89,7 +89,7 @@ def _is_check(cell: "NotebookNode") -> bool:
 
 
 def outputs(check: Check, answer: dict[str, Any], points: float) -> list["NotebookNode"]:
-    """Return what goes under a cell of checks. To nbgrader a number in it is the points, an error none, else all."""
+    """Return what goes under a cell of checks: to nbgrader a number is the points, an error none, anything else all."""
     from nbformat.v4 import new_output
 
     from course.learner.messages import message
@@ -112,7 +112,7 @@ def outputs(check: Check, answer: dict[str, Any], points: float) -> list["Notebo
 def partial(check: Check, answer: dict[str, Any], points: float) -> float:
     """Return the points for an answer that is right in part, in halves of a point.
 
-    Of a value its share of right entries; for a function half, where it does most of what is asked for.
+    For a value, its share of right entries; for a function, half if it does most of what it should.
     """
     share = answer.get("share", 0.0) if answer["state"] == NOT_YET else 0.0
     if callable(find(check.key).answer):

@@ -1,4 +1,4 @@
-"""What people hand in: files that broke on their way, with names of their own, and two where one was asked for."""
+"""What people hand in: files that broke on the way, files with other names, and two files instead of one."""
 
 import functools
 import itertools
@@ -18,13 +18,13 @@ from course.judging import exercises
 from course.judging.sources import is_blank
 
 _CELL = re.compile(r'\{\s*"(?:attachments|cell_type|execution_count|id|metadata|outputs|source)"\s*:')
-_FOREIGN = re.compile(r'\s*[^\s"{}\[\],\d\-tfn]')  # how no line of a notebook begins
-MOST_CONFLICTS = 100  # of which the better side is looked for, one by one
+_FOREIGN = re.compile(r'\s*[^\s"{}\[\],\d\-tfn]')  # no line of a notebook begins like this
+MOST_CONFLICTS = 100  # up to this many conflicts, the better side of each is looked for
 MOST_DAMAGES = 1000
 
 
 def read_notebook(data: bytes) -> NotebookNode:
-    """Read a submitted file, whatever befell it; of a broken one what can be read, and a cell that says so."""
+    """Read a submitted file, even a broken one: what can be read of it, and a cell that says so."""
     try:
         text = data.decode(json.detect_encoding(data), errors="replace")
         return _whole(text) or _repaired(text)
@@ -37,7 +37,7 @@ def _whole(text: str) -> NotebookNode | None:
         nb = nbformat.reads(text, as_version=4)
         list(nb.cells)
         return nb
-    except Exception:  # nbformat's own are many
+    except Exception:  # nbformat has many errors of its own
         return None
 
 
@@ -76,7 +76,7 @@ def _sides(text: str) -> list[tuple[str, ...]]:
 
 
 def _merged(parts: list[tuple[str, ...]]) -> NotebookNode | None:
-    """Of two versions of a notebook one, with the answers of either; None where there are no two, or neither is one."""
+    """Make one notebook of two versions, with answers from either; None without two, or if neither can be read."""
 
     def version(sides: list[int]) -> NotebookNode | None:
         return _whole("".join(part[side] for part, side in zip(parts, sides, strict=True)))
@@ -129,7 +129,7 @@ def _with_a_word(why: str, cells: list[NotebookNode]) -> NotebookNode:
 
 
 def name_of(nb: NotebookNode) -> str:
-    """Return a notebook's name in the course, going by its exercises; empty where it holds none."""
+    """Return a notebook's name in the course, judging by its exercises; empty if it has none."""
     for cell in nb.cells:
         match = exercises.KEY.fullmatch(str(cell.metadata.get("exercise", "")))
         if match and match[1] in exercises.lessons():
@@ -138,7 +138,7 @@ def name_of(nb: NotebookNode) -> str:
 
 
 class Done(NamedTuple):
-    """The work in a notebook: answers that are no longer as they came, and new cells."""
+    """The work in a notebook: answers that were changed, and new cells."""
 
     answers: list[str]
     other: list[str]
@@ -149,7 +149,7 @@ class Done(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """Of two notebooks one with answers counts, whichever is newer; then one with other cells."""
+        """Rank two notebooks: one with answers counts, even if it is older; then one with changed cells."""
         return 2 if self.answers else 1 if self.other else 0
 
 
@@ -171,17 +171,17 @@ def done(nb: NotebookNode) -> Done:
 
 @functools.cache
 def _came(name: str) -> dict[str, str]:
-    """Return the cells of a blank notebook, by their exercise where they have one."""
+    """Return the cells of a blank notebook, by their exercise if they have one."""
     path = ROOT / "exercises" / f"{name}.ipynb"
     cells = nbformat.read(path, as_version=4).cells if path.is_file() else []
     return {str(cell.metadata.get("exercise", f"cell {n}")): cell.source.strip() for n, cell in enumerate(cells)}
 
 
 def rename(assignment: str, student: str, notebooks: list[str]) -> None:
-    """nbgrader's hook before it grades: a notebook under a name of its own is found all the same.
+    """Hook into nbgrader before it grades: a notebook is found even if it was renamed.
 
-    A copy of the right name is laid beside it, and counts. Of several of one lesson one with answers counts, then the
-    newest; what had the right name is kept under another.
+    A copy with the right name is put beside it, and counts. Of several for one lesson, one with answers counts, then
+    the newest; the file that had the right name is kept under another.
     """
     from traitlets.log import get_logger
 
@@ -223,9 +223,9 @@ def _set_aside(stem: str) -> Iterator[str]:
 
 
 def tell_of_others(path: Path, nb: NotebookNode) -> None:
-    """Put a word at the top of a notebook, where its owner has handed in another one with answers.
+    """Put a note at the top of a notebook if its owner has handed in another one with answers.
 
-    It lies beside it, or in a class with the older ones.
+    The other one lies beside it, or, in a class, with the older ones.
     """
     says = (
         "**More than one notebook of this lesson was handed in with answers. This one is graded: the newest that has "

@@ -13,7 +13,7 @@ SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?) ?% ?(?:an? |per |/ ?)?(day|hour|once)")
 
 
 class Late(NamedTuple):
-    """Parts of 100 of an assignment's points, for each begun unit of time; `once` for any delay."""
+    """Percent of an assignment's points, for each unit of time begun; `once` for any delay."""
 
     percent: float
     unit: str
@@ -46,7 +46,7 @@ def penalty(rule: Late, most: float, seconds: float) -> float:
 
 
 def moment(text: str, option: str, end: bool = True) -> datetime.datetime:
-    """Read a day, at its end or its beginning, or a day and a time, by this computer's clock. Raises Problem."""
+    """Read a day, taken at its end or its beginning, or a day and a time, by this computer's clock. Raises Problem."""
     try:
         when = datetime.datetime.fromisoformat(text)
     except ValueError:

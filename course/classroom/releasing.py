@@ -1,4 +1,4 @@
-"""`class release`: nbgrader's assignment out of the course's notebook, its deadline, and what is handed out."""
+"""`class release`: an assignment for nbgrader from the course's notebook, its deadline, and what is handed out."""
 
 import datetime
 import io
@@ -37,7 +37,7 @@ def release(
     solutions: datetime.datetime | None = None,
     numbers: str | None = None,
 ) -> list[str]:
-    """Make or renew an assignment; what was done, in sentences. Raises Problem.
+    """Make or renew an assignment; say in sentences what was done. Raises Problem.
 
     Once somebody has handed in, its notebook stays as it was given out; deadline, policy and the day of the solutions
     can change. `numbers`: the class's "own" (where nothing was said before) or the "course"'s.
@@ -49,7 +49,7 @@ def release(
     says = [f"Class: {course.folder}"]
     if numbers is not None and not course.submitters(name):
         noted["numbers"] = numbers
-    # What was handed out before classes had numbers of their own stays as it was.
+    # What was handed out before classes had their own numbers stays as it was.
     if noted.setdefault("numbers", "course" if blank.exists() else "own") == "own":
         text = bank.applied(course, name, text)
     if not source.exists() or not blank.exists() or source.read_bytes() != text:
@@ -86,7 +86,7 @@ def release(
 
 
 def _solutions(noted: dict[str, Any], due: datetime.datetime | None) -> datetime.datetime | None:
-    """From when on worked solutions can be seen: as was said, else when the work is due."""
+    """Return when worked solutions become visible: as was said, or else when the work is due."""
     said = noted.get("solutions")
     return datetime.datetime.fromisoformat(said) if said else due
 

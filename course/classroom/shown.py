@@ -1,6 +1,6 @@
-"""The words of a notebook that somebody has sent, as nbgrader's pages show them: nothing in them acts.
+"""The text of a notebook that somebody has sent, as nbgrader's pages show it: nothing in it can act.
 
-Formgrader's page is the teacher's: what ran in it could give points, and type into the class's terminal.
+Formgrader's page belongs to the teacher: code that ran in it could give points, and type into the class's terminal.
 """
 
 import html
@@ -17,14 +17,14 @@ TAGS = frozenset(
     " sub summary sup table tbody td th thead tr u ul".split()
 )
 SCHEMES = {"http", "https", "mailto", "data"}
-# What MathJax makes a link, or a style, of: on a page it is not asked to be safe.
+# What MathJax turns into links and styles: on this page it is not told to be safe.
 ACTS = re.compile(r"\\(?=(href|require|style|class|cssId|unicode)\b)")
 _exporter = HTMLExporter()
 
 
 @pass_context
 def words(context: Context, source: str) -> str:
-    """Markdown as HTML, in the place of nbconvert's own `markdown2html`; other tags are seen as they were written."""
+    """Return Markdown as HTML, in place of nbconvert's `markdown2html`; other tags are shown as they were written."""
     try:
         found = _exporter.markdown2html(context, ACTS.sub("", source))
         return str(bleach.clean(found, tags=TAGS, attributes=_stays, protocols=SCHEMES))
@@ -33,7 +33,7 @@ def words(context: Context, source: str) -> str:
 
 
 def _stays(tag: str, name: str, value: Any) -> bool:
-    """Tell whether an attribute does; an image only if it lies in the notebook, as any other would ask a server."""
+    """Tell whether an attribute stays; an image only if it is in the notebook, as any other would ask a server."""
     if tag == "img":
         return name in ("alt", "width", "height") or name == "src" and str(value).startswith("data:image/")
     if tag == "a":

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from course.base.environment import Problem
 
-# How nbgrader, Moodle and Canvas call what a roster says; the first heading with a text in every row counts.
+# What nbgrader, Moodle and Canvas call the columns of a roster; the first heading with a text in every row counts.
 IDS = ("id", "username", "sis login id", "id number", "sis user id", "student id", "email", "email address")
 HEADINGS = {
     "first_name": ("first_name", "first name", "firstname", "given name"),
@@ -20,18 +20,18 @@ HEADINGS = {
     "lms_user_id": ("lms_user_id", "canvas id"),
 }
 NO_PEOPLE = ("points possible", "student, test", "test student")  # rows of a Canvas gradebook
-ID = re.compile(r"[^\W_][\w.@-]*(?<![.])")  # it is a folder's name, too, on every system
+ID = re.compile(r"[^\W_][\w.@-]*(?<![.])")  # it is also the name of a folder, on every system
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # by Windows
 
 
 class Person(NamedTuple):
-    """Somebody in the class, as nbgrader's gradebook has them."""
+    """Somebody in the class, as in nbgrader's gradebook."""
 
     id: str
     first_name: str = ""
     last_name: str = ""
     email: str = ""
-    lms_user_id: str = ""  # Canvas' number
+    lms_user_id: str = ""  # Canvas's number
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Table(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """Strip a name of what gets lost on its way: accents, case, spaces, signs."""
+    """Strip a name of what gets lost on the way: accents, case, spaces, signs."""
     return "".join(sign for sign in unicodedata.normalize("NFKD", text).casefold() if sign.isalnum())
 
 
@@ -132,13 +132,13 @@ CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 
 
 def moodle_grades(results: list[Result], title: str) -> str:
-    """For Moodle's Grades, Import, CSV file."""
+    """Write the grades for Moodle's *Grades, Import, CSV file*."""
     people = [(r.person.first_name, r.person.last_name, r.person.id, r.person.email, _points(r)) for r in results]
     return written([[*MOODLE_GRADES, f"Assignment: {title} (Real)"], *people])
 
 
 def canvas_grades(results: list[Result], title: str, most: float) -> str:
-    """For Canvas' Grades, Import."""
+    """Write the grades for Canvas's *Grades, Import*."""
     rows: list[list[str]] = [[*CANVAS, title], ["    Points Possible", "", "", "", "", f"{most:g}"]]
     for result in results:
         who = result.person
@@ -148,9 +148,9 @@ def canvas_grades(results: list[Result], title: str, most: float) -> str:
 
 
 def fill_worksheet(path: Path, results: list[Result], most: float) -> tuple[str, list[str]]:
-    """Moodle's grading worksheet with its grades filled in, and who stands in it and not in the class.
+    """Fill in Moodle's grading worksheet; return it, and who is in it but not in the class.
 
-    Raises Problem where it is none, or where its grade is out of others than these points.
+    Raises Problem if it is not one, or if its maximum grade differs from these points.
     """
     table = read(path)
     grade, number = table.column("grade"), table.column("identifier")
@@ -182,7 +182,7 @@ def fill_worksheet(path: Path, results: list[Result], most: float) -> tuple[str,
 
 
 def fill_gradebook(path: Path, results: list[Result], title: str, most: float) -> tuple[str, list[str]]:
-    """Canvas' exported gradebook with this assignment's column alone, and who stands in it and not in the class.
+    """Fill this assignment's column in Canvas's exported gradebook; return it, and who is in it but not in the class.
 
     Raises Problem where it is none.
     """
@@ -213,7 +213,7 @@ def fill_gradebook(path: Path, results: list[Result], title: str, most: float) -
 
 
 def _unique(results: list[Result], key: Callable[[Person], str]) -> dict[str, Result]:
-    """Return the results by a name that only one person has."""
+    """Return the results by those names that only one person has."""
     names = [key(result.person) for result in results]
     return {name: result for name, result in zip(names, results, strict=True) if name and names.count(name) == 1}
 

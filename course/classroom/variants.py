@@ -1,6 +1,6 @@
-"""Exercises with numbers of a class's own: for each whose answer is a value, the same question, made by a seed.
+"""Exercises with a class's own numbers: for each whose answer is a value, the same question, made from a seed.
 
-`python -m course class release` lays text and answer into the class's folder, which nobody but the teacher has. The
+`python -m course class release` puts text and answer into the class's folder, which only the teacher has. The
 rules are the lessons' own (`variants.py`).
 """
 
@@ -27,7 +27,7 @@ def keys() -> list[str]:
 
 
 def rules(lesson: str) -> dict[str, Rule]:
-    """{exercise: its rule} of a lesson."""
+    """Return a lesson's rules, by exercise."""
     folder = next(folder for folder in lesson_folders() if folder.name[:2] == lesson)
     if not (folder / "variants.py").is_file():
         return {}
@@ -35,7 +35,7 @@ def rules(lesson: str) -> dict[str, Rule]:
 
 
 def variant(key: str, text: str, seed: int) -> Variant:
-    """Make the exercise of a seed; its answer is never that of the course's own exercise."""
+    """Make an exercise from a seed; its answer is never that of the course's own exercise."""
     given = exercises.find(key).answer
     for attempt in range(100):
         new, answer = rules(key[:2])[key](text, random.Random(f"{seed} {key} {attempt}"))

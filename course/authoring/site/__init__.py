@@ -1,4 +1,4 @@
-"""The course as a site of plain files, made of what stands in the repository; nothing of it needs a network.
+"""The course as a site of plain files, made from what is in the repository; nothing in it needs a network.
 
 ``pages`` says which documents are pages, ``links`` where a link leads there, ``lessons`` what becomes of a notebook's
 cells; ``conf`` tells Sphinx how to make them, ``extension`` adds to it. Their sources lie in ``build/``, never edited.
@@ -17,7 +17,7 @@ FOLDER = ROOT / "build"
 
 
 def build(target: Path, sources: Path = FOLDER / "site-sources", lite: bool = False) -> Iterator[str]:
-    """Make the site in a folder; gives Sphinx's warnings, of which there should be none. Raises Problem."""
+    """Make the site in a folder, and return Sphinx's warnings, of which there should be none. Raises Problem."""
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.docutils import docutils_namespace

@@ -17,7 +17,7 @@ WORDS = (
     "*How long each takes beside PyTorch, whose own time is the line at 1: left of it is faster, and each step of the "
     "grid is ten times. The numbers are in the table.*"
 )
-_INK = "#010203"  # stands for the colour of the page's text, light or dark
+_INK = "#010203"  # standing for the colour of the page's text, light or dark
 
 
 def charted(text: str) -> str:
@@ -26,7 +26,7 @@ def charted(text: str) -> str:
 
 
 def ratios(table: str) -> dict[str, dict[str, float]]:
-    """Read for each framework the ratio of each workload to PyTorch's time, as a table has them in brackets."""
+    """Read each framework's ratios to PyTorch's times, workload by workload, which a table has in brackets."""
     rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in table.splitlines()]
     found: dict[str, dict[str, float]] = {}
     for workload, *cells in rows[2:]:

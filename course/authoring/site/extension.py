@@ -1,5 +1,5 @@
 """What the site adds to Sphinx: formulas as MathML, which browsers show by themselves; the files that are linked; what
-those who use a keyboard or a reader of the screen need and the theme leaves out.
+people need who use a keyboard or a screen reader, and the theme leaves out.
 """
 
 import re
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _LINE = re.compile(r'(<a id="L-\d+")[^>]*>')
-_PLAIN = re.compile(r'<span class="[npw]">(.*?)</span>', re.DOTALL)  # names, dots, spaces: in the text's own colour
+_PLAIN = re.compile(r'<span class="[npw]">(.*?)</span>', re.DOTALL)  # names, dots, spaces: in the colour of the text
 
-# What a page has instead of what Sphinx and its theme have written.
+# What a page gets in place of what Sphinx and its theme write.
 USABLE = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
@@ -27,7 +27,7 @@ USABLE = {
     "<pre>": '<pre tabindex="0">',  # so that a keyboard scrolls a long line
     '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',  # and a wide table
 }
-# Where others' computers open a notebook, once it is known whose the public repository is.
+# Where a notebook opens on others' computers, once the owner of the public repository is known.
 CLOUDS = {
     "on Binder": "https://mybinder.org/v2/gh/{owner}/undertorch/HEAD?urlpath=lab/tree/{copy}",
     "in Colab": "https://colab.research.google.com/github/{owner}/undertorch/blob/HEAD/{page}.ipynb",
@@ -35,7 +35,7 @@ CLOUDS = {
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Set up the extension; Sphinx calls this."""
     app.add_config_value("site_linked", [], "html", types=[list])
     app.add_config_value("site_lite", False, "html", types=[bool])
     app.add_config_value("site_owner", "", "html", types=[str])
@@ -64,7 +64,7 @@ def _mathml(translator: Any, node: "nodes.Element", as_block: bool) -> None:
 
 
 def finish(app: "Sphinx", exception: Exception | None) -> None:
-    """Make all pages usable by everybody."""
+    """Make every page usable by everybody."""
     for path in Path(app.outdir).rglob("*.html") if exception is None else ():
         before = text = path.read_text(encoding="utf-8")
         for written, wanted in USABLE.items():
@@ -74,7 +74,7 @@ def finish(app: "Sphinx", exception: Exception | None) -> None:
 
 
 def offer(app: "Sphinx", page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Begin a page that is a notebook with where it can be run."""
+    """Say at the top of a notebook's page where it can be run."""
     folder = copies.MINE.get(page.partition("/")[0])
     if folder and (ROOT / f"{page}.ipynb").is_file():
         copy = f"{folder}/{page.partition('/')[2]}.ipynb"
@@ -84,7 +84,7 @@ def offer(app: "Sphinx", page: str, template: str, context: dict[str, Any], tree
 
 
 def launches(config: Any, page: str, copy: str) -> Iterator[tuple[str, str]]:
-    """The places where a notebook can be run: words and address."""
+    """Return the places where a notebook can be run: words and addresses."""
     if config.site_lite:
         yield "in your browser", f"../{lite.FOLDER}/lab/index.html?path={copy}"
     if config.site_owner:
@@ -93,7 +93,7 @@ def launches(config: Any, page: str, copy: str) -> Iterator[tuple[str, str]]:
 
 
 def alone(app: "Sphinx", page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Leave the tree of all pages out beside a file's lines: in hundreds of them it would be a fifth of the site."""
+    """Leave out the tree of all pages beside a file's lines: in hundreds of pages it would be a fifth of the site."""
     if page.startswith("files/"):
         context["furo_navigation_tree"] = ""
 

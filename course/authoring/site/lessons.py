@@ -1,4 +1,4 @@
-"""What becomes of a notebook on the site: its cells with their stored outputs, the answers folded away."""
+"""A notebook on the site: its cells with their stored outputs, the answers folded away."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FOLDED, READ = f"<details><summary>{SUMMARY}<", "<details><summary>Once you have seen what comes out<"
 TWICE = "<p><strong>Predict.</strong> "  # as the text above it begins
-FIGURE = "figure"  # of a cell's metadata: the script of a figure that answers on the page
+FIGURE = "figure"  # in a cell's metadata: the script of a figure that answers on the page
 STILL = "<p class='asleep'><em>A still picture. In JupyterLab it answers to your mouse and keyboard.</em></p>\n"
 
 

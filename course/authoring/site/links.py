@@ -1,4 +1,4 @@
-"""Where a link leads on the site: to a page, to a copy of a file of the repository, or nowhere; then its words stay."""
+"""Where a link leads on the site: to a page, to a copy of a file of the repository, or nowhere (its words stay)."""
 
 import posixpath
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from course.base.notebooks import ROOT
 
-# A learner's copies are on the site what they are copies of.
+# On the site, a link to a learner's copy leads to what it is a copy of.
 COPIES = {"my_lessons": "notebooks", "my_exercises": "exercises"}
 PICTURES = (".png", ".svg", ".gif")
 _PIECE = re.compile(
@@ -38,7 +38,7 @@ class Links:
         return _PIECE.sub(one, self.in_html(text, place))
 
     def in_html(self, text: str, place: str) -> str:
-        """HTML with its links as the site has them: those that lead nowhere lose their address."""
+        """Return HTML with its links as the site has them: those that lead nowhere lose their address."""
 
         def one(match: re.Match[str]) -> str:
             url = self.url(match["to"], place)

@@ -1,7 +1,8 @@
-"""The course in JupyterLite: a JupyterLab of plain files, whose kernel is a Python in the reader's own browser.
+"""The course in JupyterLite: a JupyterLab of plain files whose kernel is a Python in the reader's browser.
 
-The notebooks there are a learner's copies, with one cell more that fetches the course. What has machine code (NumPy and
-its like) comes with Pyodide, from its own address or from a copy of its distribution; the rest lies beside the page.
+The notebooks there are a learner's copies, with one more cell, which fetches the course. Packages with machine code
+(such as NumPy) come with Pyodide, from its own address or from a copy of its distribution; the rest lies beside the
+page.
 """
 
 import importlib.metadata
@@ -24,7 +25,7 @@ from course.learner import copies
 FOLDER = "lite"  # of the site
 ENVIRONMENT = ROOT / "build/lite-environment"
 EXTRA = "browser"  # of pyproject.toml: what lessons use there
-# What Pyodide has compiled, and what only that needs: micropip takes these from there, and everything else from us.
+# What Pyodide has compiled, and what only those packages need: micropip takes these from there, and the rest from us.
 PYODIDES = frozenset(
     "numpy scipy ml-dtypes safetensors scikit-learn joblib threadpoolctl matplotlib contourpy cycler fonttools "
     "kiwisolver pillow pyparsing python-dateutil pytz six packaging cloudpickle ipython jedi parso decorator traitlets "
@@ -37,7 +38,7 @@ THERE = {"sys_platform": "emscripten", "platform_system": "Emscripten", "os_name
 DOWNLOAD = ("--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:", "--implementation=py", "--abi=none",
             "--platform=any")  # fmt: skip
 PAGE = {"jupyter-lite-schema-version": 0, "jupyter-config-data": {"appName": "Undertorch"}}
-# Begins each notebook. The drive is the browser's own storage, in which the notebooks are kept too.
+# The beginning of each notebook. The drive is the browser's own storage, where the notebooks are kept, too.
 FIRST = f"""\
 %pip install -q "undertorch[{EXTRA}]"
 %env UNDERTORCH_PROGRESS=/drive/progress.json"""
@@ -67,13 +68,13 @@ def make(target: Path, pyodide: Path | None = None) -> None:
         write_atomically(work / "jupyter-lite.json", json.dumps(PAGE, indent=1))
         shutil.rmtree(target, ignore_errors=True)
         run(python, "jupyterlite_core", "build", folder=work)
-    for font in target.rglob("*.woff2"):  # all that can run this take it
+    for font in target.rglob("*.woff2"):  # every browser that can run this accepts it
         for suffix in (".woff", ".ttf", ".eot", ".svg"):
             font.with_suffix(suffix).unlink(missing_ok=True)
 
 
 def light(folder: Path) -> Path:
-    """A copy of what the wheel is made of, without the outputs of notebooks, which no check reads."""
+    """Copy what the wheel is made of, without the outputs of notebooks, which no check reads."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     beside = project["project"]["readme"], *project["project"]["license-files"]
@@ -129,7 +130,7 @@ def provide(pyodide: Path, folder: Path) -> None:
         shutil.copytree(pyodide, folder)
     else:
         try:
-            shutil.unpack_archive(pyodide, folder.parent, filter="data")  # what it holds is a folder of that name
+            shutil.unpack_archive(pyodide, folder.parent, filter="data")  # it holds a folder of that name
         except (OSError, shutil.ReadError, tarfile.TarError) as error:
             raise Problem(f"{pyodide} cannot be unpacked: {error}") from None
     if not (folder / "pyodide.mjs").is_file():
@@ -144,7 +145,7 @@ def settings_of(target: Path, wheels: list[Path]) -> dict[str, Any]:
             "contents": ["contents"],
             "output_dir": str(target),
             "apps": ["lab"],
-            "ignore_sys_prefix": ["federated_extensions"],  # those of the teacher's tools need a server
+            "ignore_sys_prefix": ["federated_extensions"],  # those of the teacher's tools would need a server
             "federated_extensions": [str(shared / name) for name in FRONT_ENDS],
             "no_sourcemaps": True,
             "no_unused_shared_packages": True,
@@ -154,7 +155,7 @@ def settings_of(target: Path, wheels: list[Path]) -> dict[str, Any]:
 
 
 def run(python: Path, module: str, *words: str, folder: Path) -> None:
-    """Run a program of an environment. Raises Problem with its own words."""
+    """Run a program of an environment. Raises Problem with the program's words."""
     done = subprocess.run(
         [python, "-m", module, *words], cwd=folder, capture_output=True, encoding="utf-8", errors="replace"
     )

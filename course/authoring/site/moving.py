@@ -25,7 +25,7 @@ in JupyterLab.
 
 
 def write(lessons: Mapping[str, Path], beside: Path) -> dict[str, list[Figure]]:
-    """Write the files of all lessons' figures into a folder; by lesson, its figures."""
+    """Write the files of all lessons' figures into a folder; return the figures by lesson."""
     with ProcessPoolExecutor(workers(), mp_context=get_context("spawn")) as pool:
         found = dict(zip(lessons, pool.map(figures, lessons.values()), strict=True))
     files = {}
@@ -42,7 +42,7 @@ def write(lessons: Mapping[str, Path], beside: Path) -> dict[str, list[Figure]]:
 
 
 def mark(nb: "NotebookNode", live: list[Figure]) -> None:
-    """Let the cells of figures that answer know their scripts."""
+    """Tell the cells of figures that answer which scripts are theirs."""
     for figure in live:
         if figure.script:
             nb.cells[figure.place].metadata[FIGURE] = figure.file

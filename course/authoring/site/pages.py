@@ -1,4 +1,4 @@
-"""Which documents are pages of the site, and their sources: written into a folder for Sphinx, of what is at hand."""
+"""Which documents are pages of the site, and their sources, written into a folder for Sphinx."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ from course.base.files import write_atomically
 from course.base.notebooks import HOME, ROOT, lesson_folders, lesson_notebooks
 from course.classroom.materials import name_of
 
-# The pages that are documents, by the headings they stand under at the side. What is not there is left out.
+# The pages that are documents, by their headings at the side. A document that does not exist is left out.
 TAKEN = {
     "Look up": ("docs/engine.md", "docs/differences.md", "benchmarks/README.md"),
     "Teach": ("docs/teaching.md", "docs/classroom.md", "docs/syllabus.md", "docs/writing_exercises.md"),
@@ -31,7 +31,7 @@ _TOCTREE = "```{{toctree}}\n:hidden:\n{options}\n{entries}\n```\n"
 
 
 def write(folder: Path, beside: Path) -> set[str]:
-    """Write the sources of all pages into a folder, and take out what is no longer one; the files that they link to.
+    """Write the sources of all pages into a folder, remove former ones, and return the files that they link to.
 
     What the figures need goes into the folder `beside`.
     """
@@ -80,7 +80,7 @@ def owner() -> str:
 
 
 def owned(text: str, owner: str) -> str:
-    """Turn the addresses that say OWNER into links, or, while there is no owner yet, leave these tables out."""
+    """Turn the addresses that say OWNER into links; as long as there is no owner, leave these tables out."""
     parts = text.split("\n\n")
     for place, part in enumerate(parts):
         if "OWNER" in part and part.startswith("|"):
@@ -114,7 +114,7 @@ def exercise(path: Path, links: Links) -> str:
 
 
 def drawn(match: re.Match[str]) -> str:
-    """Render one of Mermaid's graphs, which a page could draw only with a program, as a picture."""
+    """Render one of Mermaid's graphs as a picture: a page would need a program to draw it."""
     from engine.viz.dot import Drawing
 
     names = dict(re.findall(r"(\w+)\[(.+?)\]", match[1]))
@@ -122,7 +122,7 @@ def drawn(match: re.Match[str]) -> str:
     nodes = [f'  {name} [label="{label}"]' for name, label in names.items()]
     style = [
         '  graph [bgcolor="transparent"]',
-        '  edge [color="#777777"]',  # seen on light and on dark
+        '  edge [color="#777777"]',  # visible on light and on dark
         '  node [shape=box style=filled fillcolor="#ffffff" fontname=Helvetica]',
     ]
     dot = "\n".join(["digraph {", *style, *nodes, *(f"  {a} -> {b}" for a, b in arrows), "}"])

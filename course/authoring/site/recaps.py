@@ -1,4 +1,4 @@
-"""The tables at the lessons' ends, gathered: the glossary of what others say, and the cheat sheet of names."""
+"""The tables at the ends of the lessons, collected: the glossary of what others say, and the cheat sheet of names."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ def pages(lessons: Mapping[str, Path], links: Links) -> dict[str, str]:
 
 
 def recap(path: Path) -> str:
-    """Return what a lesson's notebook says under Recap."""
+    """Return what a lesson's notebook says under *Recap*."""
     import nbformat
 
     cells = nbformat.read(path, as_version=4).cells

@@ -24,7 +24,7 @@ def modules() -> list[str]:
 
 
 def full(module: str, name: str = "") -> str:
-    """Return the path by which a program reaches a name; it is its anchor, too."""
+    """Return the path by which a program reaches a name, which is also its anchor."""
     return ".".join(filter(None, ["engine", "" if module == "engine" else module, name]))
 
 
@@ -74,7 +74,7 @@ def found(path: str) -> Any:
 
 
 def signature(what: Any) -> str:
-    """Write how a function or class is called; empty where it is not called, or does not tell."""
+    """Write how a function or class is called; empty if it is not called, or does not say how."""
     try:
         return _ADDRESS.sub("", str(inspect.signature(what))) if callable(what) else ""
     except (TypeError, ValueError):
@@ -85,7 +85,7 @@ def source(what: Any) -> str | None:
     """Return the file and line of a function or class, if that is in the engine."""
     function: Any = what.fget if isinstance(what, property) else what
     what = inspect.unwrap(function) if callable(function) else function
-    if inspect.isfunction(what):  # one that is written out, and so in no file: the operation that it calls
+    if inspect.isfunction(what):  # one that is generated, and so in no file: take the operation that it calls
         what = inspect.getclosurevars(what).nonlocals.get("inner", what)
     if not (inspect.isfunction(what) or inspect.isclass(what)):
         return None

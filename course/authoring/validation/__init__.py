@@ -1,4 +1,4 @@
-"""`python -m course validate`: anybody's notebooks, looked through, run again, and compared with what they store.
+"""`python -m course validate`: look through anybody's notebooks, run them, and compare with what they store.
 
 Nothing here imports the engine. nbclient runs the cells; what exempts a cell, and how streams are joined, is nbval's.
 """
@@ -14,7 +14,7 @@ SAME, DIFFERENT, COULD_NOT_RUN = 0, 1, 2
 
 
 def main(argv: list[str]) -> int:
-    """Validate notebooks; 0 where all are as stored, 1 where something differs, 2 where something could not run."""
+    """Validate notebooks; return 0 if all are as stored, 1 if something differs, 2 if something could not run."""
     options = parse(argv)
     if not all(map(importlib.util.find_spec, NEEDS)):
         try:

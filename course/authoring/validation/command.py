@@ -1,4 +1,4 @@
-"""The command's answer: which notebooks, side by side, and what becomes of their verdicts."""
+"""What the command does: which notebooks it looks at, side by side, and what becomes of the verdicts."""
 
 import argparse
 import glob
@@ -24,7 +24,7 @@ PROJECT = "pyproject.toml"
 
 
 def run(options: argparse.Namespace) -> int:
-    """Validate what the options name; the exit code."""
+    """Validate what the options name, and return the exit code."""
     try:
         how = how_of(options)
         if options.rules:
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _written(write: Callable[..., object], what: object, path: Path) -> bool:
-    """Write something to a file, and tell whether that could be done; where not, say why."""
+    """Write something to a file, and tell whether that worked; if not, say why."""
     try:
         write(what, path)
     except OSError as error:
@@ -65,7 +65,7 @@ def _written(write: Callable[..., object], what: object, path: Path) -> bool:
 
 
 def how_of(options: argparse.Namespace) -> How:
-    """Return what the options ask of each notebook. Raises Problem."""
+    """Return what the options demand of each notebook. Raises Problem."""
     also = read_line(options.also) if options.also else None
     two = also is not None or len(options.kernel) == 2
     names = (*NAMES, WORLDS) if two else NAMES
@@ -125,7 +125,7 @@ def rules(masks: tuple[Mask, ...]) -> str:
 
 
 def _matching(name: str) -> list[str]:
-    """Return the paths that a pattern matches, since not every shell expands it (Windows), else the name itself."""
+    """Return the paths that a pattern matches, since not every shell expands it (Windows), or else the name itself."""
     return [name] if Path(name).exists() else sorted(glob.glob(name)) or [name]  # noqa: PTH207  it may be absolute
 
 

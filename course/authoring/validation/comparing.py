@@ -29,13 +29,13 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 STORED = ("stored", "new")
-LINES, WIDTH, AROUND = 100, 1000, 200  # of a diff what is shown: not the megabytes of an output
+LINES, WIDTH, AROUND = 100, 1000, 200  # how much of a diff is shown: not the megabytes of an output
 
 
 def differences(
     stored: list[NotebookNode], new: list[NotebookNode], masks: tuple[Mask, ...], names: tuple[str, str] = STORED
 ) -> list[str]:
-    """Return what differs, each as a text with a diff; empty where the outputs agree. `names`: of the two."""
+    """Return each difference as a text with a diff, nothing if the outputs agree. `names`: what the two are called."""
     gone, come = (
         ("is no longer there", "is not stored")
         if names == STORED
@@ -67,7 +67,7 @@ def _parts(outputs: list[NotebookNode], masks: tuple[Mask, ...]) -> list[tuple[s
             data = output.get("data", {})
             kinds = sorted(kind for kind in data if kind != WIDGET)
             parts += [(kind, _text(kind, data[kind], masks)) for kind in kinds]
-    # stdout and stderr reach the notebook in an order that is a matter of timing.
+    # The order in which stdout and stderr reach the notebook depends on timing.
     streams = sorted((part for part in parts if part[0] in ("stderr", "stdout")), reverse=True)
     return streams + [part for part in parts if part[0] not in ("stderr", "stdout")]
 
@@ -134,7 +134,7 @@ def _difference(what: str, stored: str, new: str, names: tuple[str, str]) -> str
 
 
 def _cut(line: str, start: int) -> str:
-    """Return a line of a diff, and of a long one what there is from some character on."""
+    """Return a line of a diff; if it is long, only from some character on."""
     if len(line) <= WIDTH:
         return line
     piece = line[1 + start : start + WIDTH]

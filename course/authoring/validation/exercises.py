@@ -1,8 +1,8 @@
 """Exercises with nbgrader's metadata: what blank, right and wrong answers earn, and what the release gives away.
 
-What is released, and what a cell earns, is nbgrader's own. Wrong answers stand beside `squares.ipynb`, in
+What is released and what a cell earns is left to nbgrader. Wrong answers stand beside `squares.ipynb`, in
 `squares.wrong.py`: cells in Jupytext's percent format, each with the grade_id of the cell that it answers, and words
-that whoever answers so has to read:
+that anybody who answers like this has to read:
 
     # %% of="squares" says="Square each number first"
     def squares(x): ...
@@ -23,12 +23,12 @@ from course.base.environment import Problem
 from course.base.notebooks import joined
 
 EXERCISES = "exercises"
-# What nbgrader's steps have to say, their exceptions say. Other logs stay as they are.
+# What nbgrader's steps have to say is in their exceptions. Other logs stay as they are.
 SILENT = logging.Logger("silent")
 SILENT.disabled = True
 NEEDED = "Exercises are checked with nbgrader: python -m pip install nbgrader"
 CONFIG = "nbgrader_config.py"
-LEAST = 10  # letters: what is shorter, such as `x = 1`, stands in a notebook for many reasons
+LEAST = 10  # letters: anything shorter, such as `x = 1`, may be in a notebook for many reasons
 _REGION = re.compile(r"(?ms)^[^\n]*BEGIN (?:SOLUTION|HIDDEN TESTS)[^\n]*\n(.*?)^[^\n]*END (?:SOLUTION|HIDDEN TESTS)")
 _BLANK = re.compile(r"(?m)^\s*(?:\.\.\.|# YOUR CODE HERE)\s*$")
 Found = tuple[int | None, str]
@@ -46,7 +46,7 @@ class Trial(NamedTuple):
 
 
 def graded(nb: NotebookNode) -> bool:
-    """Tell whether a program gives points for anything in the notebook."""
+    """Tell whether anything in the notebook is graded by a program."""
     return any(_is_test(cell) for cell in nb.cells)
 
 
@@ -142,7 +142,7 @@ def _shown(done: Run) -> str:
 
 
 def given_away(nb: NotebookNode, released: NotebookNode) -> Iterator[Found]:
-    """Find a solution or a hidden test of which every line stands in one cell that learners get."""
+    """Find a solution or a hidden test all of whose lines are in one cell that learners get."""
     seen = [(at, _plain(cell.source)) for at, cell in enumerate(released.cells)]
     for at, region in _regions(nb):
         lines = [line for line in map(_plain, region.splitlines()) if line and not line.startswith("#")]
@@ -158,7 +158,7 @@ def _plain(text: str) -> str:
 
 
 def _regions(nb: NotebookNode) -> list[tuple[int, str]]:
-    """Return what nbgrader takes out, by the place of its cell: marked regions, else a whole answer of code."""
+    """Return what nbgrader takes out, by the place of its cell: marked regions, or else a whole answer of code."""
     found = []
     for at, cell in enumerate(nb.cells):
         marked = _REGION.findall(cell.source)
@@ -171,9 +171,9 @@ def _regions(nb: NotebookNode) -> list[tuple[int, str]]:
 
 
 def _wrong(nb: NotebookNode, path: Path) -> Iterator[tuple[int | None, str, str]]:
-    """Yield each wrong answer: the place of the cell that it answers, its source, what it has to be told.
+    """Yield each wrong answer: the place of the cell that it answers, its source, and what it should be told.
 
-    Without a place, what is wrong with the file.
+    If there is no place, the last says what is wrong with the file.
     """
     file = path.with_name(f"{path.stem}.wrong.py")
     if not file.is_file():

@@ -1,4 +1,4 @@
-"""What is wrong with one notebook: each cell's finding, with the place where its reader and its author look for it."""
+"""What is wrong with one notebook: findings, each with the places where a reader and an author look for it."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ class Finding(NamedTuple):
     line: int | None
     says: str
     check: str = OUTPUTS
-    at: int | None = None  # the cell's place in the notebook
+    at: int | None = None  # the place of the cell in the notebook
 
 
 @dataclass
@@ -54,23 +54,23 @@ class Verdict:
     findings: list[Finding] = field(default_factory=list)
     exempt: list[Finding] = field(default_factory=list)
     differing: list[int] = field(default_factory=list)  # the cells whose new outputs may be stored
-    broken: str = ""  # why it could not be run to its end
+    broken: str = ""  # why it could not be run to the end
     legible: bool = False
-    reached: int = 0  # the place of the first cell of which nothing is known, where it is broken
+    reached: int = 0  # if it is broken, the place of the first cell that nothing is known about
     new: NotebookNode | None = None
 
 
-# What is not asked of a notebook whose outputs were left out, or that is still to be filled in.
+# Not asked of a notebook whose outputs were left out, or that is still to be filled in.
 UNRUN = {
     OUTPUTS: "there are no outputs to compare with",
     NUMBERS: "the numbers in its prose have no output to stand in",
 }
-# What reading a file may end with that is no notebook.
+# What reading a file that is not a notebook may raise.
 FAULTS = (OSError, ValueError, nbformat.ValidationError, AttributeError, LookupError, TypeError)
 
 
 def judge(path: Path, how: How) -> Verdict:
-    """Look at a notebook, run it and compare; what is wrong with it stands in the verdict."""
+    """Look at a notebook, run it and compare; the verdict says what is wrong with it."""
     verdict = Verdict(path)
     try:
         data, stored = read(path)
@@ -157,7 +157,7 @@ def _try_exercises(stored: NotebookNode, how: How, verdict: Verdict, places: lis
 
 
 def _run_again(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[str, int | None]]) -> None:
-    """In the second world; it is compared with the first, and not with what is stored."""
+    """Run it in the second world, and compare that with the first, not with what is stored."""
     assert verdict.new is not None
     second = with_line(stored, how.also) if how.also else stored
     if second is None:  # without that import there is one world
@@ -184,7 +184,7 @@ def read(path: Path) -> tuple[dict[str, Any], NotebookNode]:
     data = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(data, dict):
         raise ValueError("JSON, but no notebook")
-    if data.get("nbformat", 0) < 4:  # an old form, of which nothing is known but what nbformat makes of it
+    if data.get("nbformat", 0) < 4:  # an old format: all that is known is what nbformat makes of it
         nb = nbformat.reads(json.dumps(data), as_version=4)
         return json.loads(nbformat.writes(nb)), nb
     for cell in data["cells"]:
@@ -196,7 +196,7 @@ def read(path: Path) -> tuple[dict[str, Any], NotebookNode]:
 
 
 def _malformed(path: Path, data: dict[str, Any]) -> str:
-    """Tell of the first thing that the format of notebooks does not allow; nothing where all is as it should be."""
+    """Name the first thing that the format of notebooks does not allow; return nothing if all is well."""
     for at, says in well_formed(Source(path, data, None)):
         return says if at is None else f"cell {at + 1}: {says}"
     return ""
@@ -216,7 +216,7 @@ def _failure(index: int, done: Run, marks: dict[str, bool], timeout: int) -> lis
 
 
 def _marks(cell: NotebookNode) -> dict[str, bool]:
-    """nbval's words for a cell: check, skip, check_exception."""
+    """Return nbval's words for a cell: check, skip, check_exception."""
     return dict(find_comment_markers(cell.source)) | dict(find_metadata_tags(cell.metadata))
 
 
@@ -230,13 +230,13 @@ def _note_exemption(verdict: Verdict, cell: NotebookNode, place: tuple[str, int 
 
 
 def _number(cell: NotebookNode, ordinal: int) -> str:
-    """Return the number beside a cell; where none is stored, its place among the code cells."""
+    """Return the number beside a cell, or, if none is stored, its place among the code cells."""
     return f"[{cell.execution_count}]" if cell.execution_count is not None else f"code cell {ordinal}"
 
 
 def pair_of(path: Path, notebook: NotebookNode) -> tuple[Path, dict[str, str]] | None:
     """Find the text that Jupytext pairs with a notebook, and its format."""
-    # What is read as configuration is whatever lies in somebody's folder: any fault of it means no pair.
+    # The configuration is whatever lies in somebody's folder: any fault in it means that there is no pair.
     try:
         formats = notebook_formats(notebook, load_jupytext_config(str(path.resolve())), str(path.resolve()))
         pairs = paired_paths(str(path.resolve()), {"extension": ".ipynb"}, formats)
@@ -247,7 +247,7 @@ def pair_of(path: Path, notebook: NotebookNode) -> tuple[Path, dict[str, str]] |
 
 
 def _lines(file: Path, notebook: NotebookNode) -> dict[int, int]:
-    """On which line of the text each cell begins, found by its source."""
+    """Return the line of the text on which each cell begins, found by its source."""
     text = file.read_text(encoding="utf-8").splitlines()
     found, at = {}, 0
     for index, cell in enumerate(notebook.cells):
@@ -272,6 +272,6 @@ def updated(verdict: Verdict) -> NotebookNode:
                 output.execution_count = cell.execution_count
     for cell in result.cells:
         if cell.cell_type == "markdown":
-            with contextlib.suppress(ValueError):  # the check `out` tells of it
+            with contextlib.suppress(ValueError):  # the check `out` reports it
                 cell.source = filled(cell.source, numbers_of(result.cells))
     return result

@@ -1,4 +1,4 @@
-"""What differs from run to run and says nothing: each rule replaces it, in the stored output and in the new one."""
+"""What differs from run to run and means nothing: each rule replaces it, in the stored output and in the new one."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from course.base.environment import Problem
 
 
 class Mask(NamedTuple):
-    """A rule: what it is for, the pattern, and what stands in its place."""
+    """A rule: what it is for, the pattern, and what to put in its place."""
 
     what: str
     pattern: str

@@ -15,7 +15,7 @@ from course.base.notebooks import joined
 TAG = "out-"
 _NAME = r"(?P<{0}>[\w-]+)(?:\.(?P<{0}_place>-?\d+))?(?::(?P<{0}_spec>[^`>]+?))?"
 _NUMBER = r"-?(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?%?"
-# What shows source word for word comes first, and is left alone.
+# Source that is shown word for word comes first, and is left alone.
 _ANY = re.compile(
     r"(?ms)^(?P<fence>```+|~~~+).*?(?:^(?P=fence)|\Z)|``.*?``"
     rf"|\{{out\}}`{_NAME.format('role')}`"
@@ -25,7 +25,7 @@ _SHOWN = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:[,_]\d{3})+(?![\d.,_]*\w)|\d+(?:\
 
 
 def roles(source: str) -> str:
-    """Return a Markdown cell as its text has it: {out} in place of each number with a name."""
+    """Return a Markdown cell as it is in the text: {out} in place of each number with a name."""
     return _ANY.sub(lambda match: f"{{out}}`{_key(match, 'mark')}`" if match["mark"] else match[0], source)
 
 
@@ -87,7 +87,7 @@ def _number(match: re.Match[str], kind: str, known: Mapping[str, list[str]]) -> 
 
 
 def wrong(source: str, known: Mapping[str, list[str]]) -> Iterator[str]:
-    """Yield what is said of each number with a name that differs from what its cell shows."""
+    """Yield a sentence about each named number that differs from what its cell shows."""
     for match in _ANY.finditer(source):
         kind = "role" if match["role"] else "mark"
         if not match[kind]:

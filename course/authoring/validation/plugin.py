@@ -1,7 +1,7 @@
-"""pytest's side of `validate`: `pytest --undertorch notebooks/`. One item for a check, and one for a cell of code.
+"""`validate` for pytest: `pytest --undertorch notebooks/`, with an item for each check and for each cell of code.
 
-In a clone: `pytest -p course.authoring.validation.plugin --undertorch notebooks/`. What it stands on is imported when
-it is asked for.
+In a clone: `pytest -p course.authoring.validation.plugin --undertorch notebooks/`. What it needs is imported when it is
+asked for.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class Notebook(pytest.File):
-    """A notebook; it is judged once, when the first of its items runs."""
+    """A notebook, which is judged once, when the first of its items runs."""
 
     judged: Verdict | None = None
 
@@ -66,7 +66,7 @@ class Notebook(pytest.File):
         try:
             kinds = [cell.cell_type for cell in read(self.path)[1].cells]
         except FAULTS:
-            kinds = ["code"]  # whose item says why
+            kinds = ["code"]  # its item says why
         for check in CHECKS:
             if check.name in how.checks:
                 yield Item.from_parent(self, name=check.name, checks=(check.name,))

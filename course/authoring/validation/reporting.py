@@ -1,4 +1,4 @@
-"""What validation says: to a reader, to JUnit, to GitHub, and in Markdown."""
+"""Tell a reader what validation has found; tell JUnit and GitHub, and write it in Markdown."""
 
 import os
 from pathlib import Path
@@ -57,7 +57,7 @@ def _in_text(verdict: Verdict, finding: Finding) -> str:
 
 def relative(path: Path) -> str:
     """Return a path as the reader would type it."""
-    # A link by its own name; the working folder's name has none in it.
+    # A link keeps its own name; the name of the working folder has no links in it.
     for one in (Path(os.path.abspath(path)), path.resolve()):  # noqa: PTH100
         if one.is_relative_to(Path.cwd()):
             return one.relative_to(Path.cwd()).as_posix()
@@ -85,7 +85,7 @@ def _count(number: int, what: str) -> str:
 
 
 def junit(verdicts: list[Verdict], path: Path) -> None:
-    """Write a file that every CI reads: a test suite for each notebook, a failure for each finding."""
+    """Write a file that any CI reads: a test suite for each notebook, a failure for each finding."""
     root = ElementTree.Element("testsuites")
     for one in verdicts:
         name, failures = relative(one.path), len(one.findings)
@@ -105,12 +105,12 @@ def junit(verdicts: list[Verdict], path: Path) -> None:
 
 
 def _printable(text: str) -> str:
-    """Without the characters that XML cannot hold."""
+    """Remove the characters that XML cannot hold."""
     return "".join(letter for letter in text if letter in "\t\n" or letter >= " " and letter not in "\ufffe\uffff")
 
 
 def annotations(verdict: Verdict) -> list[str]:
-    """GitHub's commands, which show a finding beside the line of the text."""
+    """Write GitHub's commands, which show a finding beside the line of the text."""
     found = [(one.line, f"{one.cell}: {one.says}") for one in verdict.findings]
     found += [(None, verdict.broken)] * bool(verdict.broken)
     lines = []

@@ -1,4 +1,4 @@
-"""One notebook in a fresh kernel, every cell of it, by nbclient."""
+"""Run every cell of a notebook in a fresh kernel, with nbclient."""
 
 import asyncio
 import atexit
@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from course.base.notebooks import ROOT, UNATTENDED, kernel_environment
 
 STARTS = 3  # of one kernel, at most
-SHOWN_S = 300  # how long after a cell's end what it shows may come, on a busy computer
+SHOWN_S = 300  # how long after a cell's end its output may come, on a busy computer
 STOPPED_S = 30  # how long a cell may take to end once it is interrupted
 
 
@@ -31,7 +31,7 @@ class Run(NamedTuple):
 
 
 class FreshKernel(NotebookClient):
-    """nbclient that starts its kernel anew where it died before it was there.
+    """nbclient that starts its kernel again if it died before it was ready.
 
     Free ports are chosen before the kernel takes them; on a busy computer another program may be faster.
     """
@@ -55,12 +55,12 @@ class FreshKernel(NotebookClient):
 
 
 class _Client(FreshKernel):
-    """It goes on after a cell that took too long, and remembers which it was."""
+    """Go on after a cell that took too long, and remember which one it was."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.at, self.late = 0, set[int]()
-        self.log = logging.getLogger("undertorch.validate")  # what nbclient has to say, the report says
+        self.log = logging.getLogger("undertorch.validate")  # the report says what nbclient has to say
         self.log.addHandler(logging.NullHandler())
         self.log.propagate = False
 
@@ -110,10 +110,10 @@ def run(notebook: NotebookNode, path: Path, timeout: int, kernel: str | None, sk
             ended = (client.at, "the kernel died")
         except CellTimeoutError:
             ended = (client.at, f"it took longer than {timeout} s, and went on when it was interrupted")
-        except Exception as error:  # whatever somebody's notebook does to nbclient, the others are looked at
+        except Exception as error:  # whatever somebody's notebook does to nbclient, go on to the others
             ended = (client.at, f"{type(error).__name__}: {error}")
         finally:
-            atexit.unregister(client._cleanup_kernel)  # which nbclient leaves there where no kernel comes up
+            atexit.unregister(client._cleanup_kernel)  # which nbclient leaves behind if no kernel comes up
     for index, source in sources.items():
         new.cells[index].source = source
     return Run(new, client.late, *ended)

@@ -1,7 +1,7 @@
-"""What can be wrong with a notebook before it is run: a table of checks, each by its name.
+"""What can be wrong with a notebook before it is run: a table of checks by name.
 
-A check gives the place of a cell, or None for the whole notebook, and what is wrong there. It reads the file's own
-JSON: nbformat would mend some of it first.
+A check yields the place of a cell, or None for the whole notebook, and what is wrong there. It reads the file's own
+JSON, since nbformat would repair some of it first.
 """
 
 import json
@@ -28,7 +28,7 @@ Found = Iterator[tuple[int | None, str]]
 
 
 class TextLine(int):
-    """In the place of a cell's place: a line of the text that is paired with the notebook; 0 where that is unknown."""
+    """A line of the text that is paired with the notebook, in place of the place of a cell; 0 if it is unknown."""
 
 
 MEGABYTE = 1_000_000
@@ -49,7 +49,7 @@ class Source:
 
     @cached_property
     def tokens(self) -> list[tuple[int, Token]]:
-        """Everything in the Markdown cells, with the place of its cell."""
+        """Yield everything in the Markdown cells, with the place of its cell."""
         return [(at, token) for at, source in self.of("markdown") for token in _flat(MARKDOWN.parse(source))]
 
     @cached_property
@@ -59,7 +59,7 @@ class Source:
 
     @cached_property
     def shown(self) -> list[tuple[int, str]]:
-        """Return each text in an output; no picture."""
+        """Return each text in an output, and no pictures."""
         return [
             (at, text)
             for at, cell in enumerate(self.cells)
@@ -91,7 +91,7 @@ def unmarked(source: str) -> str:
 
 # The checks
 
-# A build may add to what a text says: cells with these tags; comments left out, answers folded, the lines of links.
+# A build may differ from a text: cells with these tags, comments left out, answers folded, lines in links.
 NAVIGATION = "navigation"  # the links at a lesson's top
 WRITTEN = "written"  # the questions below the exercises
 ADDED = {NAVIGATION, WRITTEN}
@@ -116,9 +116,9 @@ def in_step(one: Source) -> Found:
     nb = nbformat.from_dict(one.data | {"cells": [c | {"source": joined(c["source"])} for c in one.cells]})
     try:
         theirs = jupytext.read(text, fmt=how, config=config).cells
-        # As the text would come back: some formats keep less of a notebook than others.
+        # As the text would be read again: some formats keep less of a notebook than others.
         ours = jupytext.reads(jupytext.writes(nb, fmt=how, config=config), fmt=how, config=config).cells
-    except Exception as error:  # whatever lies in somebody's folder: Jupytext's own are many
+    except Exception as error:  # anything may lie in somebody's folder, and Jupytext has many errors of its own
         yield None, f"Jupytext cannot read {text.name}: {error}"
         return
     both = [_as_written(cells) for cells in (ours, theirs)]
@@ -133,7 +133,7 @@ def in_step(one: Source) -> Found:
 
 
 def well_formed(one: Source) -> Found:
-    """The file is what the schema of its format asks for; names that the schema does not know are let pass."""
+    """Check that the file follows the schema of its format; names that the schema does not know may pass."""
     # nbformat repairs some of it as it reads, and shows the rest to nobody.
     for error in nbformat.validator.iter_validate(with_ids(one.data), relax_add_props=True):
         where = list(error.absolute_path)
@@ -143,7 +143,7 @@ def well_formed(one: Source) -> Found:
 
 
 def with_ids(data: dict[str, Any]) -> dict[str, Any]:
-    """Copy a notebook, with an id of its own in each cell; nbformat would warn, and mend them by chance."""
+    """Copy a notebook, giving each cell an id of its own; nbformat would warn, and repair them at random."""
     given: dict[str, Any] = json.loads(json.dumps(data))
     if (given.get("nbformat", 4), given.get("nbformat_minor", 0)) >= (4, 5):
         known: set[str] = set()
@@ -154,7 +154,7 @@ def with_ids(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_in_order(one: Source) -> Found:
-    """Execution counts rise from cell to cell, and none is left out among those that were run."""
+    """Check that execution counts rise from cell to cell, and that no cell among those that were run is left out."""
     code = [(at, cell.get("execution_count")) for at, cell in enumerate(one.cells)
             if cell["cell_type"] == "code" and joined(cell["source"]).strip()]  # fmt: skip
     ran = [(at, count) for at, count in code if count is not None]
@@ -174,7 +174,7 @@ def run_in_order(one: Source) -> Found:
 
 
 def _longest_rise(counts: list[int]) -> set[int]:
-    """Return the places of the longest rising sequence; all other numbers are out of order."""
+    """Return the places of the longest rising sequence; all the other numbers are out of order."""
     best: list[list[int]] = []  # the longest that ends at each place
     for at, count in enumerate(counts):
         before: list[list[int]] = [[], *(best[other] for other in range(at) if counts[other] < count)]
@@ -198,7 +198,7 @@ def identified(one: Source) -> Found:
             seen[id] = at
 
 
-# Folders of a person; not those that stand for anybody's in documentation and containers.
+# A person's folders, not those that stand for anybody's in documentation and containers.
 _ANYBODY = "user|username|you|me|name|yourname|jovyan|runner|vscode|ubuntu|shared|public"
 _OWN_FOLDER = re.compile(
     rf"(?<![\w.~/:-])/(?:home|Users)/(?!(?:{_ANYBODY})\b|\W)[\w.-]+(?=/)"
@@ -208,11 +208,11 @@ _OWN_FOLDER = re.compile(
 
 
 def portable(one: Source) -> Found:
-    """No cell and no output names a folder of somebody's computer."""
+    """Check that no cell and no output names a folder of somebody's computer."""
     return _matches(one, _OWN_FOLDER, lambda found: f"a path of one computer: {found}")
 
 
-# What services give out; each begins with letters of its own.
+# The tokens that services give out, each with its own first letters.
 _SECRET = re.compile(
     r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{60,}|glpat-[\w-]{20}|xox[abpr]-\d[\w-]{20,}|AIza[\w-]{35}"
     r"|(?:AKIA|ASIA)[A-Z0-9]{16}|hf_[A-Za-z]{34}|sk-(?:proj-|ant-)?[A-Za-z0-9_-]{32,}|[sr]k_live_[A-Za-z0-9]{20,}"
@@ -222,7 +222,7 @@ _SECRET = re.compile(
 
 
 def no_secrets(one: Source) -> Found:
-    """No cell and no output holds a token or a private key."""
+    """Check that no cell and no output holds a token or a private key."""
     return _matches(one, _SECRET, lambda found: f"what looks like a token or a key: {found[:8]}...")
 
 
@@ -326,7 +326,7 @@ def _ignored_by_git(target: Path) -> bool:
 
 
 def _anchors(target: Path, one: Source) -> set[str] | None:
-    """Return what can be linked to in a file, spelled plainly, since Jupyter and GitHub differ; None if unknown."""
+    """Return the targets of links in a file, spelled plainly, since Jupyter and GitHub differ; None if unknown."""
     try:
         if target.resolve() == one.path.resolve():
             tokens = [token for _, token in one.tokens]
@@ -368,7 +368,7 @@ def pictures_with_words(one: Source) -> Found:
 
 
 def steady_headings(one: Source) -> Found:
-    """Below a heading of one level comes the next level, and none is left out."""
+    """Check that no level of headings is left out on the way down."""
     last = 0
     for at, token in one.tokens:
         if token.type == "heading_open":
@@ -379,7 +379,7 @@ def steady_headings(one: Source) -> Found:
 
 
 class Check(NamedTuple):
-    """A row: what is asked, in a word for the command line, and what answers."""
+    """A row: a word for the command line, what is asked, and what answers it."""
 
     name: str
     what: str

@@ -1,4 +1,4 @@
-"""Which checks there are."""
+"""The table of checks."""
 
 from course.authoring.validation.exercises import EXERCISES
 from course.authoring.validation.sources import SOURCES, Check

@@ -1,8 +1,8 @@
-"""Numbers in the prose of a notebook that stand in no output near by, nor in the code there.
+"""Numbers in a notebook's prose that are in no output nearby, nor in the code there.
 
-Prose is what paragraphs, lists and tables say: no headings, links, code, formulas. Decimals count, and whole numbers
-above ten. Near are five cells of code above and five below: in a whole lesson most small numbers stand somewhere. A
-number that is right and is not shown there is marked, in a comment of its Markdown cell that says why:
+Prose is what paragraphs, lists and tables say, without headings, links, code and formulas. Decimals count, and whole
+numbers above ten. Nearby means five cells of code above and five below: somewhere in a lesson, most small numbers
+occur. A number that is right and is not shown there is marked, in a comment of its Markdown cell that says why:
 
     <!-- numbers: 2023 0.058: by PyTorch's documentation -->
 
@@ -21,12 +21,12 @@ from course.authoring.validation import named
 from course.authoring.validation.sources import MARK, MARKDOWN, Found, Source, TextLine, texts_of, unmarked
 from course.base.notebooks import joined
 
-LEAST = 10  # what is no larger is counted on fingers
+LEAST = 10  # numbers up to this one are counted on fingers
 REACH = 5  # cells of code, above and below
 _DIGITS = r"(?<![\w.#])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|\.\d)"
 _NUMBER = re.compile(rf"{_DIGITS}(?P<percent>\s?(?:%|percent))?")
 _KNOWN = re.compile(r"(?:\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d*)?(?:e[+-]?\d+)?", re.IGNORECASE)
-# What leads elsewhere, and is no result: addresses, parts of this and other texts, versions, years, how long to read.
+# What is not a result: addresses, parts of this and other texts, versions, years, reading times.
 _ELSEWHERE = re.compile(
     r"\b(?:[a-z]+://\S+"
     r"|(?:lessons?|exercises?|chapters?|sections?|figures?|tables?|pages?|lines?|cells?|versions?|python|pytorch)"
@@ -48,9 +48,9 @@ def as_shown(one: Source) -> Found:
 
 
 def numbers_shown(one: Source) -> Found:
-    """Check that each number in the prose stands in an output or code nearby, or is marked; and every mark's use.
+    """Check that each number in the prose is in an output or code nearby, or is marked, and that each mark is needed.
 
-    Where no cell was run, there is nothing that a number could stand in.
+    If no cell was run, there is no output for a number to be in.
     """
     if not one.ran:
         return
@@ -86,7 +86,7 @@ def _stands(number: str, value: float, known: set[float], percent: bool, about: 
 
 
 def _shown(one: Source) -> list[list[str]]:
-    """Of each cell of code its source, its outputs, and the code in the Markdown below it."""
+    """List the source and the outputs of each cell of code, and the code in the Markdown below it."""
     found: list[list[str]] = []
     for cell in one.cells:
         if cell["cell_type"] == "code":
@@ -113,7 +113,7 @@ def _prose(one: Source) -> Iterator[tuple[Any, int, str]]:
     try:
         cells = jupytext.read(path, fmt=how, config=load_jupytext_config(str(one.path.resolve()))).cells
         lines = path.read_text(encoding="utf-8").splitlines()
-    except Exception:  # the check `text` tells of it
+    except Exception:  # the check `text` reports it
         return
     at = above = 0
     for cell in cells:
@@ -127,7 +127,7 @@ def _prose(one: Source) -> Iterator[tuple[Any, int, str]]:
 
 
 def _numbers(source: str) -> Iterator[tuple[int, str, str, bool]]:
-    """Of each number in a cell's prose the line, what stands before it, itself, and whether it is a percentage."""
+    """Yield each number in a cell's prose: its line, what stands before it, itself, and whether it is a percentage."""
     tokens = MARKDOWN.parse(source)
     lines = source.splitlines()
     for before, token in zip([None, *tokens], tokens, strict=False):

@@ -1,4 +1,4 @@
-"""The same notebook in two worlds: with another import, with another kernel. What they show is compared."""
+"""Compare what one notebook shows in two worlds: with a different import, with a different kernel."""
 
 import ast
 import copy
@@ -15,14 +15,14 @@ WORLDS = "worlds"
 
 
 class Line(NamedTuple):
-    """`import NEW as NAME`: what stands for NAME is to come from NEW."""
+    """`import NEW as NAME`: whatever NAME stands for is to come from NEW."""
 
     new: str
     name: str
 
 
 def read_line(text: str) -> Line:
-    """Read the line that replaces an import. Raises Problem where it is none."""
+    """Read the line that replaces an import. Raises Problem if it is not one."""
     try:
         (statement,) = ast.parse(text.strip()).body
     except (SyntaxError, ValueError):
@@ -35,7 +35,7 @@ def read_line(text: str) -> Line:
 
 
 def with_line(notebook: NotebookNode, line: Line) -> NotebookNode | None:
-    """Copy a notebook, importing from the other module what the line names; None where nothing is imported from it."""
+    """Copy a notebook, importing from the other module what the line names; None if nothing is imported from it."""
     new, changed = copy.deepcopy(notebook), False
     code = [cell for cell in new.cells if cell.cell_type == "code"]
     name = re.escape(line.name)
@@ -64,7 +64,7 @@ def _read(cell: NotebookNode) -> list[NotebookNode]:
 
 
 def missing(one: NotebookNode, other: NotebookNode) -> str:
-    """Return what the second world lacks: the import that fails there alone."""
+    """Return what the second world lacks: the import that fails only there."""
     for first, second in zip(one.cells, other.cells, strict=True):
         ours, theirs = (_import_error(cell) for cell in (first, second))
         if theirs and not ours:

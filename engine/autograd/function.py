@@ -7,6 +7,7 @@ from weakref import ref
 
 from ..arrays.dispatch import batches, modules
 from ..arrays.dtypes import differentiable
+from ..arrays.quiet import be_quiet
 from ..arrays.warn import warn
 from ..core import errors
 from ..core.backward import own
@@ -157,6 +158,7 @@ class CustomNode(Node):
                 returned = as_results(ctx._forward_cls.jvp(ctx, *map(partial(wanted, ctx), given, ctx._inputs)))
             finally:
                 ctx._saved = kept
+                be_quiet()
             check_tangents(ctx, returned, given, versions if in_level and ctx._call else None)
             found[key] = returned, ts
         return found[key][0][part]
@@ -169,6 +171,7 @@ class CustomNode(Node):
             for i, r in enumerate(ctx._results)
         ]
         returned = as_results(function._backward()(ctx, *grads))
+        be_quiet()
         n = len(ctx._inputs)
         if len(returned) > n and all(x is None for x in returned[n:]):
             returned = returned[:n]

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays.dispatch import scalar_types
 from ..arrays.memory import storage
+from ..arrays.quiet import be_quiet
 from ..arrays.running import switched
 from ..core import graph, views
 from ..core.graph import Mode, extend, mode
@@ -145,6 +146,7 @@ class Packed:
         before = version(tensor)
         with no_grad():
             self.value, self.unpack, self.node = hooks.pack_hook(tensor), hooks.unpack_hook, node
+        be_quiet()
         if version(tensor) != before:
             raise RuntimeError(messages.PACK_HOOK_WRITES)
 
@@ -152,6 +154,7 @@ class Packed:
     def array(self):
         depth = len(mode.packing)
         tensor = self.unpack(self.value)
+        be_quiet()
         for left_open in reversed(mode.packing[depth:]):  # by the hook
             left_open.__exit__()
         if not isinstance(tensor, Tensor):

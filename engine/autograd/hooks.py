@@ -8,6 +8,7 @@ from copy import copy
 from functools import cached_property, wraps
 from weakref import ref
 
+from ..arrays.quiet import be_quiet
 from ..arrays.threads import new_lock
 from ..core import backward, views
 from ..core.backward import add_to_grad, leading_to, lock, own, reachable
@@ -219,6 +220,7 @@ def tensor_hook(hook):
             new = hook(shown)
         finally:
             thread.this_pass = this  # the hook may have run another one
+            be_quiet()
         return cotangent(shown) if new is None else checked_grad(hook, new, g)  # a number that it wrote is a new one
 
     return call
@@ -248,6 +250,7 @@ def run_pre_hooks(node, g):
 
 def checked_grads(hook, new, old):
     """The cotangents in the tuple that a hook returned in place of others, or, for None, those that it saw."""
+    be_quiet()
     if new is None:
         return [*map(cotangent, old)]
     if not isinstance(new, tuple):
@@ -430,12 +433,14 @@ def accumulate_with_hooks(node, g, hooks):
     for hook in node.post_hooks:
         hook((), (as_tensor(g),))
     thread.this_pass = this
+    be_quiet()
 
 
 def call_node(node, *grads):
     """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
     if len(grads) != node.outputs:
         raise TypeError(f"expected {node.outputs} arguments, got {len(grads)} instead")
+    be_quiet()
     g = OutputCotangents(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
     cotangents = backward.chain_rule(node, g, node.parents, retain_graph=True, create_graph=mode.enabled)
     cotangents = of_edges(node, cotangents)

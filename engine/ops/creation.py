@@ -65,6 +65,7 @@ def array_from(data, dtype=None, copy=True, name="tensor"):
         x = data
     elif hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
         x = np.asarray(data)
+        be_quiet()
     else:
         return from_lists(data, dtype)
     return x.astype((dtype or dtypes.from_numpy(x.dtype)).np, copy=copy)

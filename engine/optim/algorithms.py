@@ -16,6 +16,7 @@ from ..arrays import dtypes, loops
 from ..arrays import threads as blocks
 from ..arrays.devices import device_of
 from ..arrays.dispatch import kernels, xp_of
+from ..arrays.quiet import be_quiet
 from ..arrays.shapes import common_shape
 from ..autograd.modes import enable_grad
 from ..core.tensor import Tensor
@@ -127,6 +128,7 @@ class Algorithm(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        be_quiet()
         for i, group in enumerate(self.param_groups):
             params = [p for p in group["params"] if p._grad is not None]
             packs = self._packs.get(i)

@@ -14,6 +14,7 @@ from math import inf
 from ..arrays import tree
 from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
+from ..arrays.quiet import be_quiet
 from ..arrays.running import undoing
 from ..core import views
 from ..core.backward import backward_pass, roots
@@ -117,6 +118,7 @@ class Recording:
 
     def pulled(self, cotangents, create_graph, retain_graph=True):
         """The same from {node: cotangent}."""
+        be_quiet()
         found = backward_pass(cotangents, retain_graph, create_graph, self.own) if cotangents else {}
         return [self.gradient(found.get(x.node), x) for x in self.leaves]
 

@@ -14,6 +14,7 @@ from .. import amp
 from ..arrays import dtypes, random
 from ..arrays.devices import device_of
 from ..arrays.dispatch import modules, scalar_types
+from ..arrays.quiet import be_quiet
 from ..arrays.running import running, switched
 from ..arrays.size import Size
 from ..arrays.warn import warn
@@ -209,6 +210,7 @@ class Region:
         with same_random_numbers(self.states), self.casts(), enable_grad(), self.context:
             with made_nodes(enough) as nodes:
                 function(*args, **kwargs)
+        be_quiet()
         needed = {i: r() for i, r in enumerate(self.forgetful) if r() is not None}
         self.check_same(needed, nodes)
         for i, r in needed.items():
@@ -353,6 +355,7 @@ class CheckpointFunction(Function):
             args[i] = t.detach().requires_grad_(t.requires_grad)
         with same_random_numbers(ctx.states), ctx.casts(), enable_grad():
             outputs = ctx.run_function(*args)
+        be_quiet()
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(t, g) for t, g in zip(outputs, grads) if isinstance(t, Tensor) and t.requires_grad]
         if not pairs:

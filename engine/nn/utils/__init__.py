@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...arrays import loops
+from ...arrays.quiet import be_quiet
 from ...arrays.warn import warn
 from ...autograd.modes import no_grad
 from ...core.graph import mode
@@ -59,6 +60,7 @@ def product(dtype):
 @no_grad()
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The p-norm of the elements of all tensors.  RuntimeError if it is not finite, where that is asked for."""
+    be_quiet()
     tensors, norm_type = as_list(tensors), float(norm_type)
     if not tensors:
         return tensor(0.0)

@@ -13,6 +13,7 @@ import pytest
 
 import engine
 from engine.arrays.quiet import states
+from engine.utils.checkpoint import checkpoint
 
 ROOT = Path(__file__).parents[3]
 LINES = """
@@ -131,7 +132,10 @@ torch.compile(lambda x: (x.exp() * 1e30).log() / 0)(torch.full((4,), 1e3))
 torch.vmap(torch.log)(torch.zeros(2))
 torch.func.grad(torch.log)(torch.zeros(()))
 torch.func.jvp(torch.log, (torch.zeros(2),), (torch.ones(2),))
-torch.nn.utils.clip_grad_norm_([with_grad(torch.full((2,), 3e38))], 1.0)
+torch.nn.utils.clip_grad_norm_(again([with_grad(torch.full((2,), 3e38))]), 1.0)
+torch.func.vjp(torch.log, torch.zeros(2))[1](again(torch.ones(2)))
+torch.func.linearize(torch.log, torch.zeros(2))[1](again(torch.ones(2)))
+torch.no_grad()(torch.zeros(2, requires_grad=True).log().grad_fn)(again(torch.ones(2)))
 repr(torch.tensor([nan, inf, 1e38]))
 torch.tensor([nan, inf]).tolist()
 float(torch.tensor(inf))
@@ -179,6 +183,23 @@ again(torch.full((2,), 3e38)).cumsum(0)
 again(torch.full((1 << 19,), 0.0)).log()
 F.softmax(again(torch.full((1 << 10, 1 << 10), inf)), 1)
 F.gelu(again(torch.full((1 << 20,), inf)))
+torch.func.grad(lambda x: again(x.sqrt().sum()))(torch.zeros(2))
+torch.func.jacrev(lambda x: again(x.sqrt()))(torch.zeros(2))
+torch.func.hessian(lambda x: again(x.sqrt().sum()))(torch.zeros(2))
+torch.vmap(torch.func.grad(lambda x: again(x.sqrt())))(torch.zeros(2))
+back(lambda y, z: z.register_hook(lambda g: again()))
+back(lambda y, z: z.grad_fn.register_prehook(lambda g: again()))
+back(lambda y, z: z.grad_fn.register_hook(lambda g, h: again()))
+back(lambda y, z: torch.autograd.graph.register_multi_grad_hook([z], lambda g: again()))
+unpacking(lambda: grad(torch.zeros(2).requires_grad_(), lambda x: x.sqrt().log()))
+own(torch.zeros(2).requires_grad_().sqrt()).sum().backward()
+torch.func.jvp(lambda x: own(x).log(), (torch.zeros(2),), (torch.ones(2),))
+checkpoint(lambda x: again(x.sqrt() * 1), leaf, use_reentrant=True).sum().backward()
+checkpoint(lambda x: again(x.sqrt() * 1), leaf, use_reentrant=False, early_stop=False).sum().backward()
+step("Adam", lambda: again(), lr=1e38)
+step("SGD", lambda: again(), lr=1e38)
+torch.tensor(own, dtype=torch.float32)
+torch.as_tensor(own, dtype=torch.float16)
 """
 
 
@@ -195,15 +216,50 @@ def names(again):
         again()
         y.backward()
 
-    def step(name, **options):
+    def step(name, closure=None, **options):
         p = engine.nn.Parameter(engine.full((3,), 3e38))
         p.grad = engine.tensor([3e38, float("inf"), float("nan")])
         optimizer = getattr(engine.optim, name)([p], **options)
         again()
-        optimizer.step()
+        optimizer.step(closure)
+
+    def back(attach):
+        y = engine.zeros(2, requires_grad=True).sqrt()
+        z = y * 1
+        attach(y, z)
+        z.sum().backward()
+
+    def unpacking(run):
+        with engine.autograd.graph.saved_tensors_hooks(lambda x: x, again):
+            run()
+
+    class Own(engine.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return again(x * 1)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            again()
+
+        @staticmethod
+        def backward(ctx, g):
+            return again(g)
+
+        @staticmethod
+        def jvp(ctx, t):
+            return again(t * 1)
+
+    class Given:
+        __call__ = staticmethod(Own.apply)
+
+        def __array__(self, *args, **kwargs):
+            return again(np.array([1e300]))
 
     modules = {"torch": engine, "F": engine.nn.functional, "np": np, "inf": np.inf, "nan": np.nan}
-    return {**modules, "again": again, "grad": grad, "step": step, "with_grad": with_grad}
+    own = {"again": again, "grad": grad, "step": step, "with_grad": with_grad, "back": back, "own": Given()}
+    own |= {"unpacking": unpacking, "checkpoint": checkpoint, "leaf": engine.zeros(2, requires_grad=True)}
+    return {**modules, **own}
 
 
 def heard(run, filters):

@@ -362,6 +362,8 @@ class Function:
                 cls.setup_context(ctx, args, result)
             else:
                 result = cls.forward(ctx, *args, **kwargs)
+            if passes:
+                keep_nodes(ctx, args, parents)
             results = as_results(result)
             ctx._plain = [  # those outside of the graph
                 i for i, r in enumerate(results)
@@ -377,6 +379,13 @@ class Function:
         if recording and any(parents):
             record_call(ctx, parents, args, results)
         return results if isinstance(result, tuple) else results[0]
+
+
+def keep_nodes(ctx, args, nodes):
+    """Give what ``forward`` has written in place its nodes back: with these are the tangents that ``jvp`` writes."""
+    for a, node in zip((a for a in args if isinstance(a, Tensor)), nodes):
+        if is_one_of(a, ctx.dirty_tensors):
+            a.node = node
 
 
 def fresh_output(result, ctx, args, plain):
@@ -438,7 +447,7 @@ def record_call(ctx, parents, args, results):
         if not isinstance(r, Tensor) or i in ctx._plain:
             continue
         if is_one_of(r, ctx.dirty_tensors):
-            if r._base is not None and len(results) > 1:
+            if r._base is not None and len(results) > 1 and any(ctx.needs_input_grad):
                 raise RuntimeError(messages.DIRTY_VIEW)
             if r._base is not None:
                 check_writable(r)
@@ -462,7 +471,8 @@ def record_call(ctx, parents, args, results):
     for i in numbers.values():
         notify(Tensor, results[i])
     if mode.passes and not numbers:
-        Tensor(results[0].array, outputs[0])  # there is no tangent to ask for, but ``jvp`` is called
+        given = next(a for a in args if isinstance(a, Tensor))
+        Tensor(given.array, outputs[0])  # there is no tangent to ask for, but ``jvp`` is called
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
     ctx._call = None
 

@@ -146,6 +146,8 @@ TANGENTS = {  # forward -> what jvp may return for it
         "one": lambda t, u: u * 2,
     },
     "x * 3, not differentiable": {"right": lambda t, u: None, "one": lambda t, u: u},
+    "7": {"right": lambda t, u: None, "one": lambda t, u: u},
+    "7, None": {"right": lambda t, u: (None, None), "one": lambda t, u: (u, None), "too few": lambda t, u: None},
     "written": {
         "right": lambda t, u: u.mul_(2),
         "not written": lambda t, u: u,
@@ -169,6 +171,8 @@ OF_TANGENTS = {
     **FORWARDS,
     "x.long(), 7, x * 2": lambda t, x: (x.long(), 7, x * 2),
     "x * 3, not differentiable": lambda t, x: x * 3,
+    "7": lambda t, x: 7,
+    "7, None": lambda t, x: (7, None),
 }
 
 
@@ -207,9 +211,13 @@ def test_what_jvp_returns(forward):
             assert mine == theirs, returned
 
 
-@pytest.mark.parametrize("forward", ["x", "x.view_as(x)", "x.detach()", "x * 2"])
+@pytest.mark.parametrize("forward", ["x", "x.view_as(x)", "x.detach()", "x * 2", "written"])
 def test_what_jvp_returns_for_a_view(forward):
-    for returned in ("a view", "another", "a view of another") if forward != "x * 2" else TANGENTS[forward]:
+    for returned in (
+        ("a view", "another", "a view of another")
+        if forward.startswith("x") and "*" not in forward
+        else TANGENTS[forward]
+    ):
         mine, theirs = in_both(tangent, forward, returned, INPUTS["a constant"], True)
         if not any(words in str(theirs) for words in ("INTERNAL ASSERT", "undefined tensor")):
             assert mine == theirs, returned

@@ -756,6 +756,33 @@ def test_dual_level_as_pytorch(program, capsys):
     assert run(engine, ours) == run(torch, theirs)
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_what_a_function_writes_into_a_view_of_a_dual_tensor_is_in_its_base_and_in_their_tangents(several):
+    def run(t, fw):
+        class Twice(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.mark_dirty(x.mul_(2))
+                return (x, x + 1) if several else x
+
+            @staticmethod
+            def jvp(ctx, u):
+                u.mul_(2)
+                return (u, u * 1) if several else u
+
+        with fw.dual_level():
+            d = fw.make_dual(t.arange(4.0), t.tensor([1.0, 10.0, 100.0, 1000.0]))
+            v, held = d[1:3], fw.unpack_dual(d).tangent
+            result = Twice.apply(v)
+            result = result[0] if several else result
+            return result is v, *(u.tolist() for x in (v, d) for u in fw.unpack_dual(x)), held.tolist()
+
+    torch = pytest.importorskip("torch")
+    import torch.autograd.forward_ad as theirs
+
+    assert run(engine, engine.autograd.forward_ad) == run(torch, theirs)
+
+
 def test_a_dual_level_holds_no_tangent_that_nobody_else_has():
     fw = engine.autograd.forward_ad
     for requires_grad in (False, True):

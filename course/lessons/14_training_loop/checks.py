@@ -264,13 +264,12 @@ def close(got, wanted):
     return abs(got - wanted).max() < 1e-5
 
 
-def new_velocities(params, velocities, rate, kept=True):
+def new_velocities(params, velocities, rate):
     with engine.no_grad():
         for i, (p, v) in enumerate(zip(params, velocities, strict=True)):
             new = 0.9 * v + p.grad
             p.sub_(rate * new)
-            if kept:
-                velocities[i] = new
+            velocities[i] = new
 
 
 def new_tensors(params, velocities, rate):
@@ -303,38 +302,11 @@ def stop_trial(stop):
     yield "", stop, [4000.0, 5000.0, 3000.0, 3500.0], 3
 
 
-def since_the_last(losses, patience):
-    bad, best = 0, 0
-    for epoch, loss in enumerate(losses):
-        best = epoch if loss < losses[best] else best
-        bad = bad + 1 if epoch and loss >= losses[epoch - 1] else 0
-        if bad >= patience:
-            break
-    return epoch, best
-
-
-def never_patient_again(losses, patience):
-    best, bad = 0, 0
-    for epoch, loss in enumerate(losses):
-        best, bad = (epoch, bad) if loss < losses[best] else (best, bad + (epoch > 0))
-        if bad >= patience:
-            break
-    return epoch, best
-
-
-def as_long_ago_as_the_patience(losses, patience):
-    for epoch, loss in enumerate(losses):
-        if epoch >= patience and loss >= losses[epoch - patience]:
-            break
-    return epoch, min(range(epoch + 1), key=lambda i: losses[i])
-
-
-def equal_is_better(losses, patience):
+def watching(losses, patience):
     best = 0
     for epoch, loss in enumerate(losses):
-        if loss <= losses[best]:
-            best = epoch
-        elif epoch - best >= patience:
+        best = epoch if loss < losses[best] else best
+        if epoch - best >= patience:
             break
     return epoch, best
 
@@ -537,7 +509,7 @@ EXERCISES = (
             "You make new tensors. Change the ones that the caller holds: `add_`, `mul_`, `sub_`.",
             new_velocities,
             "You put new tensors into the list of velocities. Change the ones that the caller holds: `mul_`, `add_`.",
-            lambda params, velocities, rate: new_velocities(params, velocities, rate, kept=False),
+            changed(with_velocity, "v.mul_(0.9).add_(p.grad)", "v = 0.9 * v + p.grad"),
             "`v = ...` gives the name to a new tensor, and the velocity stays as it was. Change it in place: "
             "`mul_`, `add_`.",
         ),
@@ -580,13 +552,17 @@ EXERCISES = (
             " which no training has seen.",
             lambda losses, patience: (stop(losses, patience)[0], losses[stop(losses, patience)[1]]),
             "The second of the pair is the best *loss*. Return its epoch.",
-            as_long_ago_as_the_patience,
+            changed(watching, "epoch - best >= patience", "epoch >= patience and loss >= losses[epoch - patience]"),
             "You compare with the loss of `patience` epochs ago. Compare with the *best* so far.",
-            since_the_last,
+            changed(
+                watching,
+                "epoch - best >= patience",
+                "epoch >= patience and all(losses[epoch - n] >= losses[epoch - n - 1] for n in range(patience))",
+            ),
             "You compare with the epoch before. Compare with the *best* so far.",
-            equal_is_better,
+            changed(watching, "<", "<="),
             "An equal loss is not better: such epochs count against the patience.",
-            never_patient_again,
+            changed(watching, "epoch - best", "sum(losses[n] >= min(losses[:n]) for n in range(1, epoch + 1))"),
             "You count all epochs that were no better, from the very start. After each better epoch the count "
             "begins again.",
             lambda losses, patience: tuple(epoch + 1 for epoch in stop(losses, patience)),

@@ -174,11 +174,7 @@ def tested(mean_loss, model, sizes):
 
 
 def with_backward(model, batches):
-    total = 0.0
-    for loss in each_loss(model, batches):
-        loss.backward()
-        total += loss.item()
-    return total / len(batches)
+    return sum(loss.backward() or loss.item() for loss in each_loss(model, batches)) / len(batches)
 
 
 def in_use():
@@ -210,13 +206,6 @@ def mean_loss(model, batches):
 def in_a_list(model, batches):
     losses = list(each_loss(model, batches))
     return engine.stack(losses).mean().item()
-
-
-def train_for_good(model, batches):
-    model.eval()
-    found = mean_loss(model, batches)
-    model.train()
-    return found
 
 
 def of_examples(model, batches):
@@ -595,7 +584,7 @@ EXERCISES = (
             lambda model, batches: (with_backward(model, batches), model.zero_grad())[0],
             "`backward()` does free the graph, and `zero_grad()` clears what it has left. But the gradients that"
             " were there before are gone, too. Take no notes in the first place.",
-            train_for_good,
+            lambda model, batches: (mean_loss(model.eval(), batches), model.train())[0],
             "The memory is all right. But the model is in training mode afterwards, even if it came in eval mode. "
             "Leave it in the mode in which it came.",
             lambda model, batches: mean_loss(model.requires_grad_(False), batches),

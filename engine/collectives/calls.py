@@ -128,11 +128,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
         return None
     op = checked_for(op, tensor.array.dtype)
     place = Place(tensor, group.machine)
-
-    def finish():
-        mean(place.memory, group, op)
-        place.fill()
-
+    finish = lambda: place.fill(mean(place.memory, group, op))  # noqa: E731
     return begun(group, group.machine.all_reduce(place.memory, op), async_op, finish, (tensor,), place)
 
 
@@ -146,12 +142,7 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     checked_root("reduce", root, group)
     op = checked_for(op, tensor.array.dtype)
     place = Place(tensor, group.machine)
-
-    def finish():
-        if group.rank() == root:
-            mean(place.memory, group, op)
-            place.fill()
-
+    finish = (lambda: place.fill(mean(place.memory, group, op))) if group.rank() == root else None
     return begun(group, group.machine.reduce(place.memory, op, root), async_op, finish, (tensor,), place)
 
 
@@ -279,11 +270,7 @@ def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 def reduced_part(output, x, op, group, async_op):
     op, place = checked_for(op, x.dtype), Place(output, group.machine, read=False)
-
-    def finish():
-        mean(place.memory, group, op)
-        place.fill()
-
+    finish = lambda: place.fill(mean(place.memory, group, op))  # noqa: E731
     return begun(group, group.machine.reduce_scatter(place.memory, x, op), async_op, finish, (output,), (x, place))
 
 
@@ -452,18 +439,19 @@ def batch_isend_irecv(p2p_op_list):
     return [p.op(p.tensor, p.peer, p.group, p.tag) for p in p2p_op_list]
 
 
-# ---- plain values, as JSON
+# ---- bytes, and plain values as JSON
+
+
+def all_gather_bytes(data, group):
+    """The bytes of all ranks, in a list."""
+    sizes = [full((1,), 0, dtype=dtypes.int64) for _ in range(group.size())]
+    all_gather(sizes, full((1,), len(data), dtype=dtypes.int64), group)
+    sizes = [t.item() for t in sizes]
+    every = [Tensor(np.zeros(max(sizes), np.uint8)) for _ in sizes]
+    all_gather(every, Tensor(np.frombuffer(data.ljust(max(sizes)), np.uint8).copy()), group)
+    return [t.array[:n].tobytes() for t, n in zip(every, sizes)]
 
 
 def all_gather_values(value, group=None):
     """The values of all ranks, of what JSON holds, in a list."""
-    group = given_group(group)
-    text = np.frombuffer(json.dumps(value).encode(), np.uint8).copy()
-    sizes = [full((1,), 0, dtype=dtypes.int64) for _ in range(group.size())]
-    all_gather(sizes, full((1,), text.size, dtype=dtypes.int64), group)
-    sizes = [int(t.array[0]) for t in sizes]
-    every = [Tensor(np.zeros(max(sizes), np.uint8)) for _ in sizes]
-    mine = np.zeros(max(sizes), np.uint8)
-    mine[: text.size] = text
-    all_gather(every, Tensor(mine), group)
-    return [json.loads(t.array[:n].tobytes()) for t, n in zip(every, sizes)]
+    return [*map(json.loads, all_gather_bytes(json.dumps(value).encode(), given_group(group)))]

@@ -39,23 +39,13 @@ def padded(t, size):
     return Tensor(out)
 
 
-def sizes_of_all(t, group):
-    sizes = [number(0) for _ in range(group.size())]
-    calls.all_gather(sizes, number(t.numel()), group)
-    return [size.item() for size in sizes]
-
-
 def all_gather_object(object_list, obj, group=None):
     """Put the objects of all ranks into ``object_list``, on all of them."""
     group = member(group, "all_gather_object")
     if group is None:
         return
-    mine = packed(obj)
-    sizes = sizes_of_all(mine, group)
-    every = [Tensor(np.zeros(max(sizes), np.uint8)) for _ in sizes]
-    calls.all_gather(every, padded(mine, max(sizes)), group)
-    for i, (t, size) in enumerate(zip(every, sizes)):
-        object_list[i] = unpacked(t, size)
+    for i, data in enumerate(calls.all_gather_bytes(packed(obj).array.tobytes(), group)):
+        object_list[i] = serialization.load(BytesIO(data), "cpu")
 
 
 def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
@@ -68,7 +58,9 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
     require(object_gather_list or not here, messages.TO_GATHER, error=ValueError)
     require(here or not object_gather_list, messages.TO_GATHER_ELSEWHERE, error=ValueError)
     mine = packed(obj)
-    sizes = sizes_of_all(mine, group)
+    sizes = [number(0) for _ in range(group.size())]
+    calls.all_gather(sizes, number(mine.numel()), group)
+    sizes = [size.item() for size in sizes]
     every = [Tensor(np.zeros(max(sizes), np.uint8)) for _ in sizes] if here else None
     calls.gather(padded(mine, max(sizes)), every, group=group, group_dst=root)
     for i, t in enumerate(every or ()):

@@ -281,16 +281,6 @@ def load_trial(load):
     yield "", loaded, load, three_letters(), state
 
 
-def giving(back):
-    """`load_what_fits`, which gives something else back."""
-
-    def attempt(model, state):
-        names = load_what_fits(model, state)
-        return back(names, model, state)
-
-    return attempt
-
-
 def until_one_does_not(model, state):
     fits, own = {}, model.state_dict()
     for name, tensor in state.items():
@@ -320,6 +310,10 @@ def chosen_first(model, state):
     fits = {n: t for n, t in state.items() if n in own and own[n].shape == t.shape}
     model.load_state_dict(fits, strict=False)
     return [name for name in state if name not in fits]
+
+
+def giving(back):
+    return changed(chosen_first, "return", "names =", "not in fits]", f"not in fits]; return {back}")
 
 
 EXERCISES = (
@@ -580,20 +574,20 @@ EXERCISES = (
             "The right tensors are loaded. But nothing is given back: is a `return` missing?",
             changed(chosen_first, ", strict=False", ""),
             "What you load is not everything that the model has: `strict=False`.",
-            giving(lambda names, model, state: set(names)),
+            giving("set(names)"),
             "A set has no order. Give back a list, as in `state`.",
-            giving(lambda names, model, state: sorted(names)),
+            giving("sorted(names)"),
             "Sorted by name. Asked for is the order of `state`.",
-            giving(lambda names, model, state: len(names)),
+            giving("len(names)"),
             "That is how many were left out. Which are they?",
-            giving(lambda names, model, state: {name: state[name] for name in names}),
+            giving("{name: state[name] for name in names}"),
             "The names alone are asked for, not the tensors with them.",
-            giving(lambda names, model, state: model),
+            giving("model"),
             "You give the model back. Names are asked for.",
             lambda model, state: model.load_state_dict(fitting(model, state), strict=False),
             "That is what `load_state_dict` gives, and it begins with what the *model* lacks. Asked for is a list "
             "of the names in `state` that found no place.",
-            giving(lambda names, model, state: names + [n for n in model.state_dict() if n not in state]),
+            giving("names + [n for n in model.state_dict() if n not in state]"),
             "What the model has and `state` has not is not asked for.",
             until_one_does_not,
             "You stop at the first that does not fit. More may fit behind it.",

@@ -59,14 +59,6 @@ def otherwise(given):
     return changed(by_hand, "else None", f"else {given}")
 
 
-def by_backward(loss, weights, scale):
-    (loss * scale).backward()
-    for w in weights:
-        w.grad /= scale
-    found = [w.grad for w in weights]
-    return None if not all(g.isfinite().all() for g in found) else found
-
-
 def unchanged(grad, before):
     return grad is before if before is None or grad is None else (grad == before).all()
 
@@ -344,7 +336,11 @@ EXERCISES = (
             "You cast the gradients to 16 bits, where small ones vanish. Leave their type as it is.",
         ),
         properties=properties(
-            by_backward,
+            changed(
+                by_hand,
+                "g / scale for g in engine.autograd.grad(loss * scale, weights)",
+                "w.grad.div_(scale) for w in (loss * scale).backward() or weights",
+            ),
             lambda did: all(map(unchanged, did.result[".grad"], did.expected[".grad"])),
             "`backward()` has changed `.grad`, which should be left alone. Use `engine.autograd.grad`.",
         ),

@@ -3,7 +3,7 @@
 A Jacobian is here a matrix with a row for each element of the input and a column for each of the output.
 """
 
-from functools import partial
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -102,28 +102,34 @@ class Check:
         rng = np.random.default_rng(0)
         self.u = [unit(rng, x) for x in self.variables]
         self.v = [unit(rng, o) for o in self.outputs]
+        self.pushed_u = cache(lambda i: self.pushed(i, self.u[i]))
+        self.pushed_units = cache(lambda i: [self.pushed(i, t) for t in units(self.variables[i])])
 
     def output(self, o):
         return differentiable_outputs(self.func(*self.inputs))[o]
 
-    def derivative(self, forward, o, i, t, output=None, **options):
-        """The cotangent of an input from that of an output; in forward mode an output's tangent from an input's."""
-        if not forward:
-            return grads(self.outputs[o] if output is None else output, [self.variables[i]], t, **options)[0]
+    def pulled(self, o, i, g, **options):
+        """The cotangent of an input from that of an output."""
+        return grads(self.outputs[o], [self.variables[i]], g, **options)[0]
+
+    def pushed(self, i, t):
+        """The tangents of all outputs from that of an input."""
         from .forward_ad import dual_level, make_dual, unpack_dual  # noqa: PLC0415  start-up
 
         with dual_level():
             of = {id(x): zeros(x) for x in self.variables} | {id(self.variables[i]): t}
             given = [make_dual(self.primal(a), of[id(a)]) if id(a) in of else a for a in self.inputs]
-            return unpack_dual(as_tuple(self.func(*given))[self.wanted[o]]).tangent
+            results = as_tuple(self.func(*given))
+            tangents = [unpack_dual(results[k]).tangent for k in self.wanted]
+        return tuple([zeros(y) if u is None else u for u, y in zip(tangents, self.outputs)])
 
-    def jacobian(self, forward, o, i, output=None):
+    def jacobian(self, forward, o, i):
         x, y = self.variables[i], self.outputs[o]
-        along, result = (x, y) if forward else (y, x)
-        units = np.eye(along.numel()).reshape(-1, *along.shape) if along.numel() else ()
-        parts = [host_array(self.derivative(forward, o, i, there(unit, along), output), result) for unit in units]
-        matrix = np.array(parts, result.array.dtype).reshape(along.numel(), result.numel())
-        return matrix if forward else matrix.T
+        if forward:
+            rows = [host_array(tangents[o]) for tangents in self.pushed_units(i)]
+            return np.array(rows, y.array.dtype).reshape(x.numel(), y.numel())
+        rows = [host_array(self.pulled(o, i, g), x) for g in units(y)]
+        return np.array(rows, x.array.dtype).reshape(y.numel(), x.numel()).T
 
     def differences(self, o, i):
         return differences(lambda: self.output(o), self.variables[i], self.outputs[o], self.eps)
@@ -131,7 +137,7 @@ class Check:
     def products(self, forward, o, i):
         """(v^T J u by the rules, by one central difference); in forward mode J u."""
         x, y, u, v = self.variables[i], self.outputs[o], self.u[i], self.v[o]
-        got = host_array(self.derivative(forward, o, i, u if forward else v), y if forward else x)
+        got = host_array(self.pushed_u(i)[o] if forward else self.pulled(o, i, v), y if forward else x)
         slope = difference(lambda: self.output(o), x.shared(), ..., u.array * self.eps, self.eps)
         common_shape(y.array.shape, slope.shape)
         return (got, slope) if forward else ((got * host_array(u)).sum(), (slope * host_array(v)).sum())
@@ -225,17 +231,14 @@ class Check:
 
     def batched(self, forward, option):
         """GradcheckError unless the derivatives along two directions are the same by vmap and one after the other."""
-        from ..transforms.vmap import vmap  # noqa: PLC0415  start-up
-
         hint = messages.BATCHED_HINT.format(option)
+        pushed = cache(self.pushed_batch)
         for o, i in self.pairs:
-            rng, derivative = np.random.default_rng(1), partial(self.derivative, forward, o, i)
-            tangents = [unit(rng, self.variables[i] if forward else self.outputs[o]) for _ in range(2)]
-            together = vmap(derivative) if forward else partial(derivative, is_grads_batched=True)
             try:
-                with switched(mode, checking=True):
-                    ours = together(stack(tangents))
-                expected = [*map(derivative, tangents)]
+                if forward:
+                    ours, *expected = (tangents[o] for tangents in pushed(i))
+                else:
+                    ours, *expected = self.pulled_batch(o, i)
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{hint}") from None
             if ours is None or expected[0] is None:
@@ -243,6 +246,22 @@ class Check:
             expected = np.stack([*map(host_array, expected)])
             if not np.allclose(host_array(ours), expected):
                 raise GradcheckError(messages.BATCHED_DIFFERS.format(o, i, hint, ours, Tensor(expected)))
+
+    def pushed_batch(self, i):
+        """The tangents of all outputs along two directions, by vmap and one after the other."""
+        from ..transforms.vmap import vmap  # noqa: PLC0415  start-up
+
+        two, push = two_units(self.variables[i]), partial(self.pushed, i)
+        with switched(mode, checking=True):
+            together = vmap(push)(stack(two))
+        return together, *map(push, two)
+
+    def pulled_batch(self, o, i):
+        """The cotangents of an input from two of an output, by vmap and one after the other."""
+        two, pull = two_units(self.outputs[o]), partial(self.pulled, o, i)
+        with switched(mode, checking=True):
+            together = pull(stack(two), is_grads_batched=True)
+        return together, *map(pull, two)
 
 
 grads = partial(grad, retain_graph=True, allow_unused=True)
@@ -257,6 +276,16 @@ def unit(rng, t):
     """A random tensor of length 1 in the shape, dtype and place of another."""
     x = rng.uniform(0.1, 1.0, tuple(t.shape))
     return there(x / (np.sqrt((x * x).sum()) or 1.0), t)
+
+
+def two_units(t):
+    rng = np.random.default_rng(1)
+    return [unit(rng, t) for _ in range(2)]
+
+
+def units(t):
+    """A tensor for each element of another: 1 there, and 0 elsewhere."""
+    return [there(x, t) for x in np.eye(t.numel()).reshape(-1, *t.shape)] if t.numel() else []
 
 
 def zeros(t):

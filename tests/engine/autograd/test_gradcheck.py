@@ -338,3 +338,31 @@ def test_batched_checks_ask_nothing_of_custom_functions(t, draws):
         assert check(check_batched_forward_grad=True)
     with pytest.raises(RuntimeError, match="it must override the setup_context staticmethod"):
         t.func.vmap(Double.apply)(t.ones(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "both", "one"),
+    [
+        ({"check_undefined_grad": False}, 2, 1),
+        ({"check_undefined_grad": False, "fast_mode": True}, 2, 1),
+        ({}, 6, 2),
+        ({"check_batched_forward_grad": True}, 12, 5),
+    ],
+)
+def test_forward_mode_runs_once_for_each_input(t, options, both, one):
+    class Copies(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x.clone(), y.clone()
+
+        @staticmethod
+        def jvp(ctx, *tangents):
+            calls.append(tangents)
+            return tangents
+
+    for requires_grad, expected in ((True, both), (False, one)):
+        calls: list = []
+        x = t.ones(1, dtype=t.float64, requires_grad=True)
+        y = t.ones(1, dtype=t.float64, requires_grad=requires_grad)
+        t.autograd.gradcheck(Copies.apply, (x, y), check_forward_ad=True, check_backward_ad=False, **options)
+        assert len(calls) == expected

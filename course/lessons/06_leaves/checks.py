@@ -24,12 +24,9 @@ def made(small_knobs: Callable, n: int, dtype: Any, seed: int = 0) -> Any:
 
 
 def knobs_trial(small_knobs: Callable) -> Iterator[tuple]:
+    what = "the numbers, their type, whether it is a leaf, whether it takes notes"
     for n, dtype in ((3, "float32"), (2, "float64")):
-        shown = (
-            f"small_knobs({n}, engine.{dtype}): the numbers, their type, whether it is a leaf, whether it takes notes"
-        )
-        yield shown, made, small_knobs, n, getattr(engine, dtype)
-
+        yield f"small_knobs({n}, engine.{dtype}): {what}", made, small_knobs, n, getattr(engine, dtype)
     yield "engine.manual_seed(7), small_knobs(2, engine.float32)", made, small_knobs, 2, engine.float32, 7
     # From 16 numbers on, `randn` draws in another order, and other ones in float64.
     yield "small_knobs(20, engine.float64)", made, small_knobs, 20, engine.float64

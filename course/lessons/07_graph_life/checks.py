@@ -165,11 +165,9 @@ def read_through(read: Callable, numbers: list[float]) -> dict[str, Any]:
 
 
 def read_trial(read: Callable) -> Iterator[tuple]:
+    what = "the losses, where w is in the end, and how many losses hold on to a graph"
     for numbers in ([0.0], [0.0, 0.5, -0.5]):
-        shown = (
-            f"w = 1.5, numbers = {numbers}: the losses, where w is in the end, and how many losses hold on to a graph"
-        )
-        yield shown, read_through, read, numbers
+        yield f"w = 1.5, numbers = {numbers}: {what}", read_through, read, numbers
     yield "", read_through, read, [0.3, -1.0, 0.2, 0.9, 0.0]
 
 

@@ -156,12 +156,10 @@ def frozen(freeze: Callable, learn: list[bool], n: int) -> dict[str, Any]:
         came["written over"] = "requires_grad_"
     if [id(p) for p in given] != [id(p) for p in parameters]:
         came["changed"] = "the list that was given"
-    if not all(p.tolist() == [1.0, 1.0] for p in parameters):
-        came["numbers changed"] = [f"place {k}" for k, p in enumerate(parameters) if p.tolist() != [1.0, 1.0]]
-    if any(yes and p.grad is None for yes, p in zip(learn[n:], parameters[n:], strict=True)):
-        came["lost their .grad"] = [
-            f"place {k}" for k in range(n, len(learn)) if learn[k] and parameters[k].grad is None
-        ]
+    if other := [f"place {k}" for k, p in enumerate(parameters) if p.tolist() != [1.0, 1.0]]:
+        came["numbers changed"] = other
+    if lost := [f"place {k}" for k in range(n, len(learn)) if learn[k] and parameters[k].grad is None]:
+        came["lost their .grad"] = lost
     return came
 
 

@@ -54,10 +54,8 @@ def one_after_the_other(text, begins, length):
 
 
 def chances(scores, temperature, top):
-    kept = scores.topk(top).indices.tolist()
-    parts = [
-        math.exp((s - max(scores.tolist())) / temperature) if n in kept else 0.0 for n, s in enumerate(scores.tolist())
-    ]
+    kept, scores = scores.topk(top).indices.tolist(), scores.tolist()
+    parts = [math.exp((s - max(scores)) / temperature) if n in kept else 0.0 for n, s in enumerate(scores)]
     return engine.tensor(parts) / sum(parts)
 
 

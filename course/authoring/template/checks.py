@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import mistakes
+from course.judging.words import Exercise, mistakes
 
 # $n.1
 

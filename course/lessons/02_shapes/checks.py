@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import mistakes, properties
-from course.judging.sources import loops
+from course.judging.words import Exercise, loops, mistakes, properties
 
 
 def counted(*shape: int) -> Any:

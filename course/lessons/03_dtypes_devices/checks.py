@@ -5,9 +5,7 @@ from unittest import mock
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
-from course.judging.sources import calls, calls_itself, loops
+from course.judging.words import Exercise, calls, calls_itself, changed, loops, mistakes, properties
 
 # 3.1
 

@@ -3,9 +3,7 @@
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
-from course.judging.trials import knob
+from course.judging.words import Exercise, changed, knob, mistakes, properties
 
 
 def square(x):

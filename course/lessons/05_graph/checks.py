@@ -5,10 +5,7 @@ from unittest import mock
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
-from course.judging.sources import calls, calls_itself
-from course.judging.trials import knob
+from course.judging.words import Exercise, calls, calls_itself, changed, knob, mistakes, properties
 from engine.core.graph import Node
 
 

@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
-from course.judging.sources import calls
-from course.judging.trials import knob
+from course.judging.words import Exercise, calls, changed, knob, mistakes, properties
 
 # 6.2
 

@@ -5,9 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.judging.exercises import Did, Exercise
-from course.judging.mistakes import changed, mistakes, properties
-from course.judging.trials import knob
+from course.judging.words import Did, Exercise, changed, knob, mistakes, properties
 
 # 8.2
 

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from course.judging.exercises import Did, Exercise
-from course.judging.mistakes import changed, mistakes, properties
-from course.judging.trials import knob
+from course.judging.words import Did, Exercise, changed, knob, mistakes, properties
 
 
 def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:

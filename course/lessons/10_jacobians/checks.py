@@ -3,10 +3,7 @@
 from unittest import mock
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
-from course.judging.sources import calls, loops
-from course.judging.trials import Counted, using
+from course.judging.words import Counted, Exercise, calls, changed, loops, mistakes, properties, using
 
 # functions to try
 

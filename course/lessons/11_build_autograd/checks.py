@@ -8,8 +8,7 @@ from unittest.mock import patch
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
+from course.judging.words import Exercise, changed, mistakes, properties
 
 numbers = count()
 

@@ -4,8 +4,7 @@ import math
 import random
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
+from course.judging.words import Exercise, changed, mistakes, properties
 from engine import nn
 from engine.utils.data import DataLoader, Dataset, TensorDataset
 

@@ -3,8 +3,7 @@
 import math
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
+from course.judging.words import Exercise, changed, mistakes, properties
 from engine import nn
 
 # 13.1

@@ -1,9 +1,7 @@
 """Lesson 14, the training loop: the exercises' trials, oracles, usual mistakes and hints."""
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
-from course.judging.trials import Alive, line
+from course.judging.words import Alive, Exercise, changed, line, mistakes, properties
 from engine import nn
 
 # 14.1

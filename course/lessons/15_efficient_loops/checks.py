@@ -5,9 +5,7 @@ import weakref
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
-from course.judging.trials import Alive, line
+from course.judging.words import Alive, Exercise, changed, line, mistakes, properties
 from engine import nn
 
 # what is trained

@@ -3,9 +3,7 @@
 import math
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
-from course.judging.trials import knob, line
+from course.judging.words import Exercise, changed, knob, line, mistakes, properties
 from engine import nn
 from engine.nn import functional as F
 

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from itertools import product
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
+from course.judging.words import Exercise, changed, mistakes, properties
 from engine import nn, sim
 
 MIB = 2**20

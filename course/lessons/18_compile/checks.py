@@ -4,8 +4,7 @@ import gc
 import tracemalloc
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
+from course.judging.words import Exercise, changed, mistakes, properties
 
 # 18.2
 

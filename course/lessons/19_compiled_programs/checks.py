@@ -3,8 +3,7 @@
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
+from course.judging.words import Exercise, changed, mistakes, properties
 from engine.compiler import explain
 
 # 19.2

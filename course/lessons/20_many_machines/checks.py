@@ -2,8 +2,7 @@
 
 import engine
 from course.judging import pretend
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes, properties
+from course.judging.words import Exercise, changed, mistakes, properties
 from engine import nn
 
 # What the learner writes in the lesson: three ways to let all ranks have the sum

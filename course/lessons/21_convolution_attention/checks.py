@@ -4,8 +4,7 @@ import functools
 import math
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes
+from course.judging.words import Exercise, changed, mistakes
 from engine import nn
 from engine.nn import functional as F
 

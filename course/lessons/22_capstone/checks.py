@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 import engine
-from course.judging.exercises import Exercise
-from course.judging.mistakes import changed, mistakes
+from course.judging.words import Exercise, changed, mistakes
 from engine import nn
 
 # 22.1

@@ -13,7 +13,7 @@ from course.classroom.folder import put
 def make(folder: Path, lessons: Sequence[str] = ()) -> list[Path]:
     """Write the materials of lessons (by number; default: of all) into a folder, and say which files. Raises Problem.
 
-    `slides/` are to be opened in a browser, and stand by themselves, offline; `handouts/` are to be printed;
+    Open `slides/` in a browser: they need nothing else, and no network. Print `handouts/`;
     `quiz/` has the lessons' predictions as multiple choice, for Moodle (XML) and for Canvas and others (QTI 1.2).
     """
     from course.classroom.materials import handouts, quiz, slides

@@ -1,6 +1,6 @@
-"""A lesson on paper: what it is for, its parts with their predictions to be ticked and room for notes, the recap.
+"""A lesson on paper: what it is for, its parts, with predictions to tick and room for notes, and the recap.
 
-One HTML page, to be printed from a browser; four sheets of A4 at most.
+One HTML page to print from a browser, on at most four sheets of A4.
 """
 
 import re
@@ -15,7 +15,7 @@ from course.classroom.materials.quiz import code
 from course.classroom.materials.texts import standing_alone
 from course.figures.predict.figure import marked_up
 
-LINES = 26  # of code: more of it is for the screen
+LINES = 26  # of code: longer code is for the screen
 PAGE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -76,7 +76,7 @@ def headings(sources: list[str]) -> list[str]:
 
 
 def question(one: Asked) -> str:
-    """Render a prediction to be ticked, with its code; what happens is not told."""
+    """Render a prediction to tick, with its code, and without what happens."""
     options = "".join(f"<li>{marked_up(option.text)}</li>" for option in one.options)
     shown = code(one.code) if one.code and len(one.code.splitlines()) <= LINES else ""
     scene = converted(one.scene) if one.scene else ""
@@ -84,5 +84,5 @@ def question(one: Asked) -> str:
 
 
 def converted(markdown: str) -> str:
-    """Markdown as HTML, for paper."""
+    """Render Markdown as HTML, for paper."""
     return markdown2html_mistune(standing_alone(markdown))

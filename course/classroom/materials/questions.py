@@ -1,4 +1,4 @@
-"""A lesson's predictions with what a reader needs to answer them where the notebook is not at hand."""
+"""A lesson's predictions, with what a reader needs to answer them without the notebook."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ TALK = re.compile(r"(?m)^\s*### (?:BEGIN|END) SOLUTION\n?")
 
 
 class Asked(NamedTuple):
-    """A prediction, where it stands and what surrounds it."""
+    """A prediction, where it is and what surrounds it."""
 
     key: str  # "05.a"
     part: str  # the heading above it
@@ -46,5 +46,5 @@ def asked(path: Path) -> Iterator[Asked]:
 
 
 def without_talk(code: str) -> str:
-    """Code without the marks of what a learner fills in."""
+    """Return code without the marks of what a learner fills in."""
     return TALK.sub("", code)

@@ -1,7 +1,7 @@
-"""A lesson as slides, with nbconvert and reveal.js; they stand by themselves, offline.
+"""A lesson as slides, with nbconvert and reveal.js; they need nothing else, and no network.
 
-A part of the lesson is a column of slides: a text with the code and the output below it is one slide. What comes after
-a prediction, its code and what that shows, is on the next one.
+A part of the lesson is a column of slides: a text with the code and the output below it is one slide. The code after a
+prediction, and its output, are on the next one.
 """
 
 import shutil
@@ -48,7 +48,7 @@ TEMPLATE = """\
 
 
 def library(folder: Path) -> None:
-    """Put reveal.js beside the slides. Raises Problem where it is not installed."""
+    """Put reveal.js beside the slides. Raises Problem if it is not installed."""
     found = [path for path in files(CARRIER) or () if path.parts[-2:] == ("revealjs", "LICENSE")]
     if not found:
         raise Problem("reveal.js is not there: install the extra `teach`.")

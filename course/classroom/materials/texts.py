@@ -1,4 +1,4 @@
-"""A lesson's text where the lesson is not: without links into the course, its formulas as MathML.
+"""A lesson's text away from the lesson: without links into the course, and with formulas as MathML.
 
 Browsers show MathML by themselves; LaTeX would need a program from the network.
 """
@@ -10,12 +10,12 @@ from docutils.utils.math.latex2mathml import tex2mathml
 
 from course.base.notebooks import ROOT
 
-# Code first, where a dollar is a dollar.
+# Code first, in which a dollar is just a dollar.
 _PIECE = re.compile(r"(?P<code>```.*?```|`[^`]*`)|\$\$(?P<block>.+?)\$\$|\$(?P<line>[^$\n]+)\$", re.DOTALL)
 
 
 def with_mathml(markdown: str) -> str:
-    """Markdown whose formulas ($...$, $$...$$) are MathML. docutils' MathError for LaTeX that it does not know."""
+    """Return Markdown with its formulas ($...$, $$...$$) as MathML. Raises docutils' MathError for unknown LaTeX."""
     return _PIECE.sub(_converted, markdown)
 
 
@@ -32,7 +32,7 @@ _NEIGHBOURS = ("**Exercises:**", "**Next:**")
 
 
 def standing_alone(markdown: str) -> str:
-    """Markdown with links into the course as their words, and formulas as MathML; without a lesson's last lines."""
+    """Return Markdown with links into the course as words and formulas as MathML, without a lesson's last lines."""
     kept = [line for line in markdown.splitlines() if not line.startswith(_NEIGHBOURS)]
     return with_mathml(_PICTURE.sub(_embedded, _LINK.sub(r"\1", "\n".join(kept))))
 

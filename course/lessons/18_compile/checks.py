@@ -290,7 +290,7 @@ EXERCISES = (
         ),
         entries={
             1: (
-                (5, "`x * w` stands in two lines, so it is written down twice; and the sum is a step, too."),
+                (5, "`x * w` is in two lines, so it is written down twice; and the sum is a step, too."),
                 (7, "Giving a result a name is not a step. Count the operations."),
                 "Count every operation: `*`, `exp`, `*`, `tanh`, `+`, `sum`.",
             ),

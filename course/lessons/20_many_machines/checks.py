@@ -362,7 +362,7 @@ def without_a_circle(parts, link):
     return parts[link.rank]
 
 
-NOT_ADDED = "What comes is to be *added* to what is there."
+NOT_ADDED = "*Add* what comes to what is there."
 
 STEPS = (
     Exercise(
@@ -374,7 +374,7 @@ STEPS = (
             changed(one_to_all, "link.send(x, other)", "pass", "link.recv(x, 0)", ""),
             "Rank 0 has the sum, and the others do not: it has to send it back.",
             changed(one_to_all, "x += came", "x.copy_(came)"),
-            f"{NOT_ADDED} `recv` writes over its tensor, so receive into another one.",
+            f"{NOT_ADDED} `recv` writes over its tensor, so receive into a different one.",
             everybody_sends_first,
             "All ranks send first, so nobody receives, and all of them wait. Let rank 0 receive first.",
             changed(one_to_all, "link.send(x, other)", "pass", "x += came", "x += came; link.send(x, other)"),

@@ -298,7 +298,8 @@ EXERCISES = (
             lambda text, begins, length: (pieces(text, begins, length)[0], pieces(text, begins, length)[0] + 1),
             "You add 1 to the letters. Add 1 to the *places*, and look up which letters stand there.",
             changed(pieces, "row[1:]", "row[:-1].roll(-1)"),
-            "All but the last answer of each row are right. The last one stands in the text, after the piece.",
+            "All but the last answer in each row are right. The last one is the letter of the text that follows the "
+            "piece.",
             lambda text, begins, length: tuple(begins[:, None] + engine.arange(length) + n for n in (0, 1)),
             "These are places in the text. Which letters stand there?",
             lambda text, begins, length: tuple(pieces(text.roll(-n), begins, length)[0] for n in (0, length)),

@@ -23,7 +23,7 @@ from ..core import linear as structure
 from ..core.graph import Output, mode, node_class
 from ..core.linear import cast, clone, contiguous, sum_axes, sum_to  # noqa: F401  clone: offered here
 from ..core.record import array_of, record, record_outputs
-from ..core.tensor import Tensor, track_view, unreachable
+from ..core.tensor import Tensor, alive, track_view, unreachable
 from ..core.versions import wrote
 from ..core.views import check_writable, rebase_view
 from .checks import checked_dim, checked_dims, integer, listed, some_tensors, tensors_in, unfit
@@ -765,11 +765,10 @@ def reshaping(function):
 
     def op_(self, *args, **kwargs):
         check_writable(self)
-        if any(r() is not None for r in self.__dict__.get("views", ())):
-            raise NotImplementedError(
-                f"{op_.__name__} of a tensor that has views is not there: write x = x.{op_.__name__[:-1]}(...)"
-            )
+        known = alive(self, "views")
         out = function(self, *args, **kwargs)
+        for v in known:  # they begin where this tensor was
+            v.view_ops = (undoing(*out.view_ops[-1], self.array.shape), *v.view_ops)
         self.array, base = out.array, self._base
         if base is not None:
             self.view_ops = out.view_ops
@@ -780,11 +779,18 @@ def reshaping(function):
         elif base is not None and base.node is not None:
             rebase_view(self, base)
         wrote(self)
+        for v in known if self.node is not None else ():
+            rebase_view(v, self)
         return self
 
     op_.__name__ = op_.__qualname__ = function.__name__ + "_"
     op_.__wrapped__ = function  # whose arguments it has
     return op_
+
+
+def undoing(op, args, shape):
+    """The view operation, with its arguments, that leads back to this shape from what another one gave."""
+    return (op, args) if op in (turn, swap) else (view_to, (shape,))
 
 
 in_place_nodes = {

@@ -125,6 +125,25 @@ y.unsqueeze_(0)
 y.squeeze_()
 y.transpose_(0,1)
 y[0].unsqueeze_(0)
+v=y[0]; y.t_(); y=v
+v=y[0]; y.t_(); v.mul_(2)
+v=y[0]; y.t_(); y.mul_(2); y=v
+v=y[:,1:]; y.transpose_(0,1); v[0].mul_(w[1:])
+v=y[1:].t(); y.unsqueeze_(1); v.exp_()
+v=y.view(-1); y.unsqueeze_(0); y.squeeze_(); v[3:5].add_(1)
+u=y[0]; v=y[1]; y.t_(); u.mul_(v); y.t_()
+u=y[0]; v=u[1:]; y.t_(); u.unsqueeze_(0); v.mul_(2); y=u
+v=y.diagonal(); y.unsqueeze_(2); v.fill_(3.); y.squeeze_(2); y=v
+v=y.detach(); y.t_(); v.mul_(2)
+v=y.detach()[0]; y.t_(); y.mul_(2); y=v*w
+v=torch.no_grad()(lambda: y[0])(); y.t_(); y=v
+v=torch.no_grad()(lambda: y[0])(); y.t_(); v.mul_(2)
+v=y[0]; y.unbind()[1]; y.t_(); v.unsqueeze_(1); y=v.squeeze_(1)
+v=y[0]; y.unsqueeze_(0); del v; y.squeeze_(0); y=y[0]
+v=y[0]; unpad=y.unsqueeze_(0).unsqueeze_(0).squeeze_((0,1)); v.mul_(w); y=unpad
+v=y[0]; y.unsqueeze_(0); print(v._version, v._base is y, v.grad_fn.name()); y=v
+v=y[0]; u=y.t_()[0]; v.mul_(2); u.mul_(3); y=v
+v=y[0]; y.t_(); torch.autograd.grad(v.sum(), y)
 v=y[0]; v.unsqueeze_(0); y=v
 v=y[0]; v.mul_(2); y=v
 v=y[0]; y.mul_(2); y=v

@@ -57,9 +57,11 @@ def joined(steps, wanted, source, written):
 
 def with_checks_first(steps, written):
     """The steps, those before the rest that only inputs and checks need: what comes after can be one nest."""
+    if not (checks := [s for s in steps if s.kind == "check"]):
+        return steps
     source, first = {s.number: s for s in steps}, set()
-    for step in steps:
-        todo, found = [step] if step.kind == "check" else [], set()
+    for step in checks:
+        todo, found = [step], set()
         while todo:
             s = todo.pop()
             if s.kind in ("draw", "call") or s.writes is not None or s.owner in written:

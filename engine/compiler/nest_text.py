@@ -284,7 +284,7 @@ class Text(Passes):
 
     def ready_values(self, at):
         """Compute what has one value a row, before a pass."""
-        self.count = Counter({m.number: 2 for m in self.real})
+        self.count = Counter(dict.fromkeys(self.stage, 2))
         for m in self.real:
             n = m.number
             if self.is_full(n) or self.formula[m.number] is None or self.stage[n] != at:

@@ -41,6 +41,7 @@ FORMULAS = {
     "where": ("{1} if {0} else {2}", CHEAP), "kept": ("{0} if {1} else 0.0", CHEAP), "astype": ("{}", CHEAP),
     **{name: (name + "({})", LONG) for name in LONG_NAMES},
 }  # fmt: skip
+FREQUENT = {"add": FORMULAS["add"], "sub": FORMULAS["subtract"], "mul": FORMULAS["multiply"]}  # operators
 OF_BOOLS = {"bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "invert", "logical_not"}
 ON_BOOLS = {"add": "bitwise_or", "maximum": "bitwise_or", "multiply": "bitwise_and", "minimum": "bitwise_and"}
 FLOATS = np.dtype("float32"), np.dtype("float64")
@@ -109,6 +110,8 @@ def formula_of(step):
     if step.kind == "operator" and step.name == "pow":
         return powers(step.args[1])
     name = step.name
+    if step.kind == "operator" and name in FREQUENT and step.dtype.kind != "b":
+        return FREQUENT[name]
     if name not in ("where", "kept", "astype"):
         ufunc = ufunc_of(step)
         if ufunc is None:

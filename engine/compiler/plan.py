@@ -271,7 +271,7 @@ def sizes_in_words(shape):
 
 def without_signs(steps, written, wanted):
     """``y - a*b`` stands for ``-a*b + y``, which is the same to the last bit."""
-    if not any(ufunc_of(s) is np.negative for s in steps):
+    if not any(s.name in ("neg", "negative") for s in steps):
         return steps, {}
     source, users = {s.number: s for s in steps}, Counter(n for s in steps for n in uses(s))
     users.update(wanted)
@@ -384,8 +384,9 @@ def plan(stage, passes, more=()):
     written = {s.owner for s in steps if s.writes is not None}
     backward, saved = recomputed(backward, saved, {*refs((outputs, grads))}, source, tape, written)
     owners.update((s.number, s.owner) for s in backward)
-    forward = live_steps([s for s in steps if s.number < middle], [*refs(outputs), *saved], owners)
-    forward = [s for s in forward if s.kind != "input"]
+    if backward:
+        steps = live_steps([s for s in steps if s.number < middle], [*refs(outputs), *saved], owners)
+    forward = [s for s in steps if s.number < middle and s.kind != "input"]
     counts.update(forward=len(forward), backward=len(backward), saved=len(saved))
     saved = tuple(map(Ref, saved))
     noted(passes, "needed", Stage((*forward, *backward), middle, outputs, saved, grads, given))

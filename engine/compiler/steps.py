@@ -59,7 +59,7 @@ class Step:
 
     def __init__(self, number, kind, name, function, args=(), options=(), writes=None, line=""):
         self.number, self.kind, self.name, self.function = number, kind, name, function
-        self.args, self.options, self.writes, self.line = args, dict(options), writes, line
+        self.args, self.options, self.writes, self.line = args, options or {}, writes, line
         self.shape = self.dtype = None  # of the result, if it is an array
         self.flat = False  # whether its elements lie in order
         self.owner = number  # the step whose memory the result lies in

@@ -16,13 +16,16 @@ import numba
 import numpy as np
 from llvmlite import binding, ir
 from numba import types
-from numba.core import compiler
+from numba.core import compiler, lowering
+from numba.core import ir as steps
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps, pickle
+from numba.core.typed_passes import NativeLowering
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype, map_layout
 
@@ -55,12 +58,38 @@ FAILED = 'A loop could not be compiled, and its function runs eagerly; options={
 failed: dict = {}  # name of a loop -> why it could not be compiled
 
 
+class Lower(lowering.Lower):
+    """Numba's way to LLVM, which tells a loop how many vectors it takes at a time.
+
+    LLVM by itself takes one where a round is long; but while an exponential waits for its products, others can run.
+    """
+
+    def lower_inst(self, inst):
+        super().lower_inst(inst)
+        vectors = self.func_ir.func_id.func.vectors
+        if vectors > 1 and isinstance(inst, steps.Jump) and self.blkmap[inst.target].is_terminated:  # back to its begin
+            module = self.builder.module
+            count = module.add_metadata(["llvm.loop.interleave.count", ir.Constant(ir.IntType(32), vectors)])
+            loop = ir.values.MDValue(module, (), name=str(len(module.metadata)))
+            loop.operands = loop, count  # by the first of which LLVM knows one loop from another
+            self.builder.block.terminator.set_metadata("llvm.loop", loop)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Lowering(NativeLowering):
+    _name = "lowering of loops"
+    lowering_class = Lower
+
+
 class Compiler(compiler.Compiler):
     """Numba's compiler, told that no two arrays share memory: it then need not look before each loop."""
 
     def define_pipelines(self):
         self.state.flags.noalias = True
-        return super().define_pipelines()
+        found = super().define_pipelines()
+        for pipeline in found:
+            pipeline.passes = [(Lowering if p is NativeLowering else p, says) for p, says in pipeline.passes]
+        return found
 
 
 @intrinsic
@@ -125,6 +154,12 @@ def as_compiled(text):
     return FROM.sub(r"\g<0>\n\1    \2 = counted(\2)", text)
 
 
+def vectors_at_once(text):
+    """Return how many vectors the loops of a text take at a time: no more than leave no rounds over."""
+    rounds = [int(n) for *_, n, body in CONSTANT.findall(text) if int(n) >= SHORT and "for " not in body]
+    return max(1, min([32, *(n & -n for n in rounds)]) // 8) if CALL.search(text) else 1
+
+
 class Loop(CPUDispatcher):
     """A function that runs as machine code: Numba's dispatcher itself, as anything around it would double a call."""
 
@@ -133,6 +168,7 @@ class Loop(CPUDispatcher):
         exec(compile(as_compiled(text), "<loop>", "exec"), space)
         function = space["loop"]
         # Machine code is found by its name in all of the process, what others have left on disk as well.
+        function.vectors = vectors_at_once(text)
         function.__qualname__ = "loop_" + hashlib.sha256(text.encode()).hexdigest()[:24]
         # Without Numba's runtime no references to arrays are counted: a call takes half as long.
         runtime = not ALLOCATING.isdisjoint(function.__code__.co_names)

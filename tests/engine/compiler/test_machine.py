@@ -1,6 +1,7 @@
 """Machine code: loops compiled by Numba and kept on disk, whatever the disk is like, and run on threads."""
 
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -202,6 +203,28 @@ def test_counts_are_hidden_where_all_rounds_would_be_written_one_by_one():
     x = np.empty((2, 15, 96))
     machine.compiled(text)(0, 2, x[:, :, :])
     assert (x[:, 3:, 0] == 1).all() and (x[:, :3, 1:] == 0).all()
+
+
+def test_exponentials_are_computed_several_vectors_at_a_time():
+    from engine.compiler import store
+
+    text = """def loop(first, last, x0, x1):
+    for x2 in range(first, last):
+        for x3 in range({}):
+            x1[x2, x3] = {}(x0[x2, x3])
+"""
+    counts = {n: store.vectors_at_once(text.format(n, "exp")) for n in (10, 16, 40, 48, 64, 96)}
+    assert counts == {10: 4, 16: 2, 40: 1, 48: 2, 64: 4, 96: 4}
+    assert store.vectors_at_once(text.format(64, "sqrt")) == 1
+    x = np.linspace(-4, 4, 192, dtype=np.float32).reshape(2, 96)
+    for n in (10, 40, 48, 96):
+        out = np.full_like(x, 7)
+        loop = machine.compiled(text.format(n, "expit"))
+        loop(0, 2, x, out)
+        np.testing.assert_allclose(out[:, :n], 1 / (1 + np.exp(-x[:, :n].astype(float))), rtol=3e-7)
+        assert (out[:, n:] == 7).all()
+    divisions = re.findall(r"fdiv \w* ?<\d+ x float>", loop.inspect_llvm(loop.signatures[0]))
+    assert len(divisions) >= 4
 
 
 def test_a_sum_of_a_short_row_is_vectorised():

@@ -48,6 +48,12 @@ def on_a_knob(f, x):
     return knob.grad.item()
 
 
+def on_x(begin, end="pass"):
+    """Use x itself for the knob; `begin` makes it one, `end` puts things back."""
+    end = f"slope = knob.grad.item(); {end}; return slope"
+    return changed(on_a_knob, "x.detach().clone().requires_grad_()", begin, "return knob.grad.item()", end)
+
+
 def nearly_right(did):
     """Tell whether a slope found with notes is the oracle's but for its last digits."""
     came, asked = did.result["slope"], did.expected["slope"]
@@ -264,33 +270,15 @@ EXERCISES = (
         trial=slope_trial,
         tolerance=1e-6,
         wrong=mistakes(
-            changed(
-                on_a_knob,
-                "x.detach().clone().requires_grad_()",
-                "x.requires_grad_(); old, x.grad = x.grad, None",
-                "return knob.grad.item()",
-                "slope = knob.grad.item(); x.grad = old; return slope",
-            ),
+            on_x("x.requires_grad_(); old, x.grad = x.grad, None", "x.grad = old"),
             "The slope is right, and x.grad is as it was. But x takes notes now, and did not before.",
-            changed(on_a_knob, "x.detach().clone()", "x"),
+            on_x("x.requires_grad_()"),
             "You used x itself: the slope is added to what was in x.grad, and stays there.",
-            changed(on_a_knob, "x.detach().clone().requires_grad_()", "x.requires_grad_(); x.grad = None"),
+            on_x("x.requires_grad_(); x.grad = None"),
             "You cleared x.grad. What was in it belongs to somebody else, and is lost.",
-            changed(
-                on_a_knob,
-                "x.detach().clone().requires_grad_()",
-                "x.requires_grad_(); x.grad = None",
-                "return knob.grad.item()",
-                "slope = knob.grad.item(); x.grad = None; return slope",
-            ),
+            on_x("x.requires_grad_(); x.grad = None", "x.grad = None"),
             "The number is right. But x is not as it was: it takes notes now, and what its .grad held before is gone.",
-            changed(
-                on_a_knob,
-                "x.detach().clone().requires_grad_()",
-                "x; old, flag = x.grad, x.requires_grad; x.requires_grad_()",
-                "return knob.grad.item()",
-                "slope = knob.grad.item(); x.grad = old; x.requires_grad_(flag); return slope",
-            ),
+            on_x("x; old, flag = x.grad, x.requires_grad; x.requires_grad_()", "x.grad = old; x.requires_grad_(flag)"),
             "`old = x.grad` gives the same tensor a second name, and backward() adds to it. So you returned the sum"
             " of both slopes, and put back what is no longer the old one. Make a knob of your own.",
             lambda f, x: engine.tensor(int(x.item()), requires_grad=True),

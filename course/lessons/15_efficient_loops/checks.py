@@ -238,7 +238,11 @@ CLIP = "nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
 
 
 def clipped_by(clip):
-    return changed(clipped_step, CLIP, f"{clip.__name__}(model)")
+    return changed(clipped_step, CLIP, clip)
+
+
+def norm(model):
+    return nn.utils.get_total_norm([p.grad for p in model.parameters()])
 
 
 def by_hand(model, loss_fn, optimizer, x, y):
@@ -249,31 +253,6 @@ def by_hand(model, loss_fn, optimizer, x, y):
     for p in model.parameters():
         p.grad *= min(1.0, 1.0 / length)
     optimizer.step()
-    return length
-
-
-def always_one(model):
-    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
-    for p in model.parameters():
-        p.grad /= length
-    return length
-
-
-def one_by_one(model):
-    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
-    for p in model.parameters():
-        nn.utils.clip_grad_norm_([p], 1.0)
-    return length
-
-
-def after_clipping(model):
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    return nn.utils.get_total_norm([p.grad for p in model.parameters()])
-
-
-def each_number(model):
-    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
-    nn.utils.clip_grad_value_(model.parameters(), 1.0)
     return length
 
 
@@ -525,16 +504,16 @@ EXERCISES = (
                 "0.0",
             ),
             "There is no gradient yet to clip. Clip after `backward()`.",
-            clipped_by(after_clipping),
+            clipped_by(f"({CLIP}, norm(model))[1]"),
             "The step is right. But return the length *before* clipping, which `clip_grad_norm_` returns.",
-            clipped_by(each_number),
+            clipped_by("(norm(model), nn.utils.clip_grad_value_(model.parameters(), 1.0))[0]"),
             "You limited each number by itself, which changes the direction. Limit the length of the whole gradient.",
-            clipped_by(always_one),
+            clipped_by("(all := norm(model), [p.grad.div_(all) for p in model.parameters()])[0]"),
             "Long gradients are shortened. But short ones are made longer, and should be left as they are.",
-            clipped_by(one_by_one),
+            clipped_by("(norm(model), [nn.utils.clip_grad_norm_([p], 1.0) for p in model.parameters()])[0]"),
             "You limited each parameter by itself, which changes the direction. Limit one length, that of all "
             "together.",
-            changed(clipped_step, CLIP, "[nn.utils.clip_grad_norm_([p], 1.0) for p in model.parameters()][-1]"),
+            clipped_by("[nn.utils.clip_grad_norm_([p], 1.0) for p in model.parameters()][-1]"),
             "You clip and measure each parameter by itself, and return the last length. Give all parameters to "
             "one call: it is one length, of all together.",
             changed(clipped_step, "optimizer.step()", "optimizer.step(); optimizer.step()"),
@@ -543,13 +522,7 @@ EXERCISES = (
             "No step is taken any more: `optimizer.step()` is missing.",
             changed(clipped_step, "length =", "optimizer.step(); length ="),
             "Two steps are taken, and the first one with the gradient as it was. One is enough, after clipping.",
-            changed(
-                clipped_step,
-                CLIP,
-                "nn.utils.get_total_norm([p.grad for p in model.parameters()])",
-                "optimizer.step()",
-                "length > 1.0 or optimizer.step()",
-            ),
+            changed(clipped_step, CLIP, "norm(model)", "optimizer.step()", "length > 1.0 or optimizer.step()"),
             "No step is taken where the gradient is long. Shorten it to length 1, and take the step all the same.",
             changed(clipped_step, "optimizer.zero_grad()", ""),
             "You clip in time. But the gradients of the step before are still there: `zero_grad()` is gone.",

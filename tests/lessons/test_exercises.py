@@ -1,5 +1,6 @@
 """The contract that every exercise keeps: one is tested by being there."""
 
+import gc
 import json
 import linecache
 import re
@@ -119,6 +120,8 @@ def what_is_expected_is_found_out_once():
         for key in [key for key in known if key[0] in MEASURING and key[0] != exercise.key]:
             del known[key]
         if (exercise.key, hidden) not in known:
+            gc.collect()
+            gc.freeze()  # checks of memory collect a hundred times what is not wanted any more
             known[exercise.key, hidden] = run(exercise, hidden)
         return known[exercise.key, hidden]
 

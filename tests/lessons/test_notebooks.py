@@ -386,8 +386,11 @@ def compared_and_exempt(nb) -> tuple[int, int]:
 
 @pytest.mark.parametrize(
     "path",
-    # The capstone trains for a minute.
-    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem == "22_capstone")) for path in LESSONS],
+    # These two train for a minute.
+    [
+        pytest.param(path, marks=[pytest.mark.slow] * (path.stem in ("14_training_loop", "22_capstone")))
+        for path in LESSONS
+    ],
     ids=identify,
 )
 def test_a_lesson_prints_the_same_under_pytorch(path, record_property, monkeypatch):

@@ -359,14 +359,12 @@ def never_taken_out(root):
 
 
 def by_the_ends(root):
-    ends = {}
-    todo = [root]
-    while todo:
-        node = todo.pop()
+    ends, nodes = {}, [root]
+    for node in nodes:  # which grow meanwhile
         if hasattr(node, "variable"):
             ends[node.variable] = node
-        elif len(ends) < 50:
-            todo += [parent for parent, _ in node.next_functions if parent is not None and parent not in todo]
+        else:
+            nodes += [parent for parent, _ in node.next_functions if parent is not None and parent not in nodes]
     return {ends[leaf]: part for leaf, part in when_all_is_there(root).items()}
 
 

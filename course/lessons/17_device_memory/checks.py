@@ -339,7 +339,7 @@ def parts_trial(backward):
     yield f"11 examples, size = 2: {what}", gradients, backward, 11, 2
     shown = f"8 examples, size = 4, with 1 in every place of .grad before: {what}"
     yield shown, gradients, backward, 8, 4, 1024 * MIB, 2, 1.0
-    yield f"4096 examples in 8 MiB, size = 256: {what}", gradients, backward, 4096, 256, 8 * MIB, 12
+    yield f"2048 examples in 4 MiB, size = 512: {what}", gradients, backward, 2048, 512, 4 * MIB, 12
     yield "", gradients, backward, 7, 7
     yield "", gradients, backward, 7, 3
 

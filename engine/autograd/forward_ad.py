@@ -6,8 +6,13 @@ derivative of y along t.  How the tangents are computed stands in ``transforms/f
 
 from collections import namedtuple
 
+import numpy as np
+
+from ..arrays.kernels.views import offset_in_storage
+from ..arrays.memory import element_strides, storage
 from ..core import views
 from ..core.graph import AccumulateGrad, mode
+from ..core.linear import clone
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor, track_view
 from ..core.versions import write
@@ -59,7 +64,19 @@ def make_dual(tensor, tangent, *, level=None):
     if mode.dual is None:
         raise RuntimeError(messages.NO_LEVEL)
     tensor.shared()  # a number gets memory now, which both have
-    return view_of(tensor, dual(tensor, tangent, mode.dual))
+    new = dual(tensor, tangent, mode.dual)
+    if not laid_out_alike(tensor.shared(), tangent.shared()):  # writes would reach what else is in its memory
+        new.node.tangents[mode.dual] = clone(new.node.tangents[mode.dual])
+    return view_of(tensor, new)
+
+
+def laid_out_alike(x, t):
+    """Tell whether two arrays of one shape lie in their memory in the same way, as far as programs see it."""
+    if type(x) is not np.ndarray or type(t) is not np.ndarray:
+        return True
+    alike = all(n == 1 or a == b for n, a, b in zip(x.shape, element_strides(x), element_strides(t)))
+    alike = alike and offset_in_storage(x) == offset_in_storage(t)
+    return storage(x).size == storage(t).size and (alike or not x.size)
 
 
 def unpack_dual(tensor, *, level=None):

@@ -151,6 +151,7 @@ def test_stubs_are_those_of_the_signatures():
         assert path.read_text("utf-8") == text, "run python docs/update.py"
 
 
+@pytest.mark.slow
 def test_a_learners_program_is_right_and_wrong_calls_are_found(tmp_path):
     (tmp_path / "right.py").write_text(RIGHT, "utf-8")
     (tmp_path / "wrong.py").write_text("\n".join(["import engine", "x = engine.ones(2)", *WRONG]), "utf-8")

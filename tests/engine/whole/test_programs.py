@@ -21,6 +21,7 @@ def lines(program, library):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_the_basics_of_training_on_the_digits():
     pytest.importorskip("sklearn")
     pytest.importorskip("torch")

@@ -1,76 +1,14 @@
-"""Helpers for trials: inputs that tell wrong answers from right ones, and steps that watch what an attempt does.
-
-Nearly every wrong answer that a check has once accepted was right for the inputs that it was tried with: whole numbers
-where fractions are cut off, one dtype, numbers where arrays come, arguments that may change places.
-"""
+"""Helpers for trials: inputs that tell wrong answers from right ones, and steps that watch what an attempt does."""
 
 import contextlib
 import functools
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from collections.abc import Callable, Sequence
 from typing import Any
 from unittest import mock
 
 import engine
-
-FRACTIONS = (1.3, -3.25, 0.0, 0.1)  # both signs, and digits that bfloat16 does not hold
-# More than float16 can hold, and a whole number that neither of the short types has. In a step of their own: beside
-# them, in a mean, a fraction is less than the tolerance.
-LARGE = (70_000.0, 2049.0, -70_001.0)
-
-
-def in_types(shown: str, function: Callable, values: Any, *dtypes: Any) -> Iterator[tuple]:
-    """Yield a step with the same values in each of these types."""
-    for dtype in dtypes:
-        yield f"{shown}, {str(dtype).partition('.')[2]}", function, engine.tensor(values, dtype=dtype)
-
-
-def in_both_types(shown: str, function: Callable, one: Any, other: Any, *dtypes: Any) -> Iterator[tuple]:
-    """Yield a step for every pair of these types that differ: this exposes who converts one into the other."""
-    for first, second in product(dtypes, dtypes):
-        if first != second:
-            names = f"{str(first).partition('.')[2]} and {str(second).partition('.')[2]}"
-            yield f"{shown}, {names}", function, engine.tensor(one, dtype=first), engine.tensor(other, dtype=second)
-
-
-def grown(shown: str, function: Callable, *numbers: float) -> Iterator[tuple]:
-    """Yield a step with numbers, one with vectors and one with tables made of them: no two entries alike."""
-    for kind, size in (("numbers", ()), ("vectors of 3", (3,)), ("tables of 2 by 3", (2, 3))):
-        steps = engine.arange(engine.zeros(size).numel()).reshape(size)
-        yield f"{shown}, {kind}", function, *(number + 0.25 * number * steps for number in map(float, numbers))
-
-
-def in_both_orders(shown: str, function: Callable, one: Any, other: Any) -> Iterator[tuple]:
-    """Yield a step with two arguments, and one with them swapped."""
-    yield shown, function, one, other
-    yield f"{shown}, the other way round", function, copied(other), copied(one)
-
-
-def one_for_both(shown: str, function: Callable, argument: Any) -> tuple:
-    """Return a step in which two arguments are the same object: this exposes who writes into one of them."""
-    return shown, function, argument, argument
-
-
-def copied(value: Any) -> Any:
-    """Copy a tensor with its numbers; return anything else as it is."""
-    return value.detach().clone().requires_grad_(value.requires_grad) if isinstance(value, engine.Tensor) else value
-
-
-def twice(function: Callable, *arguments: Any) -> list[Any]:
-    """Call twice in a row: this exposes a function that keeps something from the first call, or uses up its input."""
-    return [function(*map(copied, arguments)), function(*arguments)]
-
-
-def in_both_modes(function: Callable, *arguments: Any) -> dict[str, Any]:
-    """Call with grad mode on and off, and see how the function leaves that switch."""
-    found: dict[str, Any] = {}
-    for mode in (True, False):
-        with engine.set_grad_enabled(mode):
-            found[f"result, grad mode {mode}"] = function(*map(copied, arguments))
-            found[f"grad mode afterwards, {mode} before"] = engine.is_grad_enabled()
-    return found
 
 
 def using(names: Sequence[str], function: Callable, *arguments: Any) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from ..arrays.warn import warn
 from ..core import errors
 from ..core.backward import own
 from ..core.graph import CONSTANT, AccumulateGrad, Node, Output, clock, mode
-from ..core.linear import cast, reshape, sum_to
+from ..core.linear import cast, reshape
 from ..core.observers import notify
 from ..core.tensor import Tensor
 from ..core.versions import check_saved, wrote
 from ..core.views import rebase_history
 from ..help import public
+from ..ops.shape import fitted
 from ..ops.writes import check_writable
 from ..transforms.messages import TANGENT_SIZE
 from . import graph, messages
@@ -270,13 +271,9 @@ def check_viewing_tangent(ctx, i, t, given):
 
 def validated_gradient(node, i, g, shape, dtype, _array_type):
     """A gradient in the shape and dtype of its input, summed where it was broadcast.  RuntimeError if it cannot be."""
-    have = g.array.shape
-    if have == shape and g.array.dtype is dtype:
+    if g.array.shape == shape and g.array.dtype is dtype:
         return g
-    tail = have[len(have) - len(shape) :] if len(have) >= len(shape) else None
-    if tail is None or any(n not in (1, m) for n, m in zip(shape, tail)):
-        raise RuntimeError(messages.INVALID_GRADIENT.format(node.name(), i, list(have), list(shape)))
-    return cast(sum_to(g, shape), dtype)
+    return cast(fitted(node, i, g, shape), dtype)
 
 
 def input_metadata(a):

@@ -30,7 +30,6 @@ INDUCED_AT = "Traceback of forward call that induced the previous calculation:\n
 INFERENCE = "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
 INFERENCE_UPDATE = "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
 INSTANTIATED = "{} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch."
-INVALID_GRADIENT = "Function {} returned an invalid gradient at index {} - got {} but expected shape compatible with {}"
 LEGACY_FUNCTION = "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
 LEVEL_NOT_THE_LAST = "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
 MISSING = {

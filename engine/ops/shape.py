@@ -4,7 +4,7 @@ The tables hold the operations as the rules use them, on dims counted from the f
 PyTorch's arguments.  Which result shares memory is what PyTorch does: see ``record.view``.
 """
 
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate
 from math import prod
 
@@ -20,7 +20,7 @@ from ..arrays.shapes import common_shape, reshape_array
 from ..arrays.size import Size, cannot_expand
 from ..arrays.warn import warn
 from ..core import linear as structure
-from ..core.graph import Output, mode, node_class
+from ..core.graph import AccumulateGrad, Output, mode, node_class
 from ..core.linear import cast, clone, contiguous, sum_axes, sum_to  # noqa: F401  clone: offered here
 from ..core.record import array_of, record, record_outputs
 from ..core.tensor import Tensor, alive, track_view, unreachable
@@ -766,9 +766,10 @@ def reshaping(function):
     def op_(self, *args, **kwargs):
         check_writable(self)
         known = alive(self, "views")
+        before = self.array.shape
         out = function(self, *args, **kwargs)
         for v in known:  # they begin where this tensor was
-            v.view_ops = (undoing(*out.view_ops[-1], self.array.shape), *v.view_ops)
+            v.view_ops = (undoing(*out.view_ops[-1], before), *v.view_ops)
         self.array, base = out.array, self._base
         if base is not None:
             self.view_ops = out.view_ops
@@ -778,6 +779,8 @@ def reshaping(function):
             self.node = out.node
         elif base is not None and base.node is not None:
             rebase_view(self, base)
+        elif not isinstance(self.node, AccumulateGrad | None) and "shape_then" not in vars(self.node):
+            self.node.__class__, self.node.shape_then = fitting(type(self.node)), before
         wrote(self)
         for v in known if self.node is not None else ():
             rebase_view(v, self)
@@ -786,6 +789,27 @@ def reshaping(function):
     op_.__name__ = op_.__qualname__ = function.__name__ + "_"
     op_.__wrapped__ = function  # whose arguments it has
     return op_
+
+
+INVALID = "Function {} returned an invalid gradient at index {} - got {} but expected shape compatible with {}"
+
+
+def fitted(node, i, g, shape):
+    """Sum the gradient of input i to the shape of that input where it was broadcast.  RuntimeError if it cannot be."""
+    have = g.shape
+    if len(have) < len(shape) or any(n not in (1, m) for n, m in zip(shape, have[len(have) - len(shape) :])):
+        raise RuntimeError(INVALID.format(node.name(), i, list(have), list(shape)))
+    return sum_to(g, shape)
+
+
+@cache
+def fitting(Class):
+    """Make the class of nodes whose tensor has got another shape since: what arrives is brought into the one it had."""
+
+    def vjp(self, g, saved, parents):
+        return Class.vjp(self, fitted(self, 0, g, self.shape_then), saved, parents)
+
+    return type(Class.__name__, (Class,), {"__module__": "builtins", "vjp": vjp})
 
 
 def undoing(op, args, shape):

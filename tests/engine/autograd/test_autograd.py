@@ -6,6 +6,7 @@ Every test runs on the engine and, where it is installed, on PyTorch, which is t
 import copy
 import gc
 import importlib
+import math
 import subprocess
 import sys
 import threading
@@ -627,6 +628,38 @@ def test_nothing_is_recorded_under_no_grad(t):
         with t.enable_grad():
             z = x * 2
     assert (y.requires_grad, y.is_leaf, z.requires_grad, t.is_grad_enabled()) == (False, True, True, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "shape", "refused"),
+    [
+        (lambda y: y.t_(), (2, 3), "got [3, 2] but expected shape compatible with [2, 3]"),
+        (lambda y: y.t_(), (1, 6), "got [6, 1] but expected shape compatible with [1, 6]"),
+        (lambda y: y.squeeze_(), (1, 6), "got [6] but expected shape compatible with [1, 6]"),
+        (lambda y: y.t_().unsqueeze_(0), (2, 3), "got [1, 3, 2] but expected shape compatible with [2, 3]"),
+        (lambda y: y.unsqueeze_(0), (2, 3), ""),
+        (lambda y: y.unsqueeze_(0).squeeze_(0), (2, 3), ""),
+        (lambda y: y.t_().t_(), (2, 3), ""),
+        (lambda y: y.t_(), (3, 3), ""),
+    ],
+)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_what_arrives_fits_the_shape_that_was_recorded(t, change, shape, refused, create_graph):
+    x = t.arange(float(math.prod(shape))).reshape(shape).requires_grad_()
+    y = x * x
+    with t.no_grad():
+        change(y)
+    loss = (y * t.arange(float(y.numel())).reshape(y.shape)).sum()
+    if refused:
+        with pytest.raises(
+            RuntimeError, match="^Function MulBackward0 returned an invalid gradient at index 0"
+        ) as error:
+            t.autograd.grad(loss, x, create_graph=create_graph)
+        assert refused in str(error.value)
+    else:
+        (grad,) = t.autograd.grad(loss, x, create_graph=create_graph)
+        wanted = 2 * x.detach() * t.arange(float(y.numel())).reshape(shape)
+        assert grad.shape == x.shape and t.equal(grad, wanted) and y.grad_fn.name() == "MulBackward0"
 
 
 def test_leaves_may_be_made_under_no_grad(t):

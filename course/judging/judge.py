@@ -63,7 +63,7 @@ def judge(exercise: Exercise, attempt: Any, hidden: bool = False, source: str = 
 
 def trial_of(exercise: Exercise, hidden: bool) -> Trial:
     """Return the steps that are asked for."""
-    assert exercise.hidden or not hidden, f"{exercise.key} has no hidden steps"
+    assert not hidden or exercise.hidden, f"{exercise.key} has no hidden steps"
     return functools.partial(_steps, exercise.trial, hidden)
 
 

@@ -12,7 +12,7 @@ def steps(text: str, chance: random.Random) -> tuple[str, Any]:
     lines += [f"        {name} = x.{one}()" for name, one in zip(names[:-1], how, strict=False)]
     lines += [f"        {names[-1]} = (x * w).{how[2]}()"]
     lines += [f"        return ({' + '.join(['a', names[-1], 'x * w'][: 1 + again])}).sum()"]
-    begin, end = text.index("    def f"), text.index("Fill in")
+    begin, end = text.index("    def f"), text.index("Give four numbers")
     written = 1 + unused + 2 + (2 * again - 1) + 1  # a; the unused; a product and its function; what is added; the sum
     joined = written - again
     return text[:begin] + "\n".join(lines) + "\n\n" + text[end:], (written, joined, joined - unused, 1)

@@ -10,6 +10,10 @@ from nbformat import NotebookNode
 from course.authoring.build import PAIRS, Job, fill, jobs, paired, read_source, skeleton, write_source
 from course.base.notebooks import ROOT, TARGETS
 
+LISTED = re.compile(
+    r"<!-- lessons: \w+ -->.*?<!-- end -->", re.DOTALL
+)  # docs/update.py makes it of other lessons' words
+
 
 def differences(job: Job) -> list[str]:
     """List what is out of step between a text and its notebook, one line each; `validate` compares the outputs."""
@@ -62,7 +66,8 @@ def unwritten(lessons: Iterable[Path], root: Path = ROOT) -> list[str]:
     found = []
     for lesson in lessons:
         files = sorted(path for path in lesson.iterdir() if path.suffix in (".md", ".py"))
-        counts = [(path.name, len(re.findall(r"\bTODO\b", path.read_text(encoding="utf-8")))) for path in files]
+        texts = [(path.name, LISTED.sub("", path.read_text(encoding="utf-8"))) for path in files]
+        counts = [(name, len(re.findall(r"\bTODO\b", text))) for name, text in texts]
         if told := ", ".join(f"{count} in {name}" for name, count in counts if count):
             found.append(f"{lesson.relative_to(root).as_posix()}/ still says TODO where your own words belong: {told}")
     return found

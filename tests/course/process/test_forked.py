@@ -188,18 +188,21 @@ def test_one_submission_finds_nothing_of_another_nor_the_oracle_in_its_memory(de
     assert decide(f"{RIGHT}\n# of a {'-'.join(['neighbour', 'alone'])}")["state"] == "correct"
     process = decide.process()
     looks = telling(
-        "import ctypes, gc",
+        "import ctypes, gc, re",
         "names = [getattr(o, '__name__', '') for o in gc.get_objects()]",
         "print('oracle', [name for name in names if isinstance(name, str) and name.endswith('.checks')])",
-        "found, own = {}, ['-'.join(words) for words in (('neighbour', 'alone'), ('neighbours', 'own'))]",
+        "kept = '-'.join(['neighbours', 'own'])",
+        # Patterns, and no words: what looks for them is not to be found itself.
+        "looked_for = [re.compile('[-]'.join(p).encode()) for p in (('neighbour', 'alone'), ('neighbours', 'own'))]",
+        "found = [False, False]",
         "for line in open('/proc/self/maps'):",
         "    if ' rw-p ' in line:",
         "        first, last = (int(part, 16) for part in line.split()[0].split('-'))",
         "        memory = ctypes.string_at(first, last - first)",
-        "        for word in own: found[word] = found.get(word, False) or memory.count(word.encode()) > 1",
-        "print('words', found)  # each is there once: where it was just made",
+        "        found = [known or bool(one.search(memory)) for known, one in zip(found, looked_for)]",
+        "print('words', found)",
     )
-    assert shown(decide(looks))[:2] == ["oracle []", "words {'neighbour-alone': False, 'neighbours-own': False}"]
+    assert shown(decide(looks))[:2] == ["oracle []", "words [False, True]"]
     assert decide.process() is process
 
 

@@ -49,6 +49,7 @@ class Nursery:
 
     def __init__(self, line: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:
         self._line, self._process = line, process
+        self._heard = True  # else an answer is under way, which is not that of the next question
 
     @classmethod
     def here(cls, serve: Callable[[], None]) -> Self:
@@ -78,21 +79,28 @@ class Nursery:
             self._process.wait()
 
     def start(self) -> Forked:
-        """Start a process with a pipe to it and one from it. Raises EOFError where the one that forks has gone."""
+        """Start a process with a pipe to it and one from it. Raises EOFError where the one that forks has gone.
+
+        And where whoever asked before was interrupted before the answer came: it would be taken for this one.
+        """
+        if not self._heard:
+            raise EOFError("the answer before was not heard")
         (read, stdin), (stdout, write) = os.pipe(), os.pipe()
+        self._heard = False
         with contextlib.suppress(OSError):
             socket.send_fds(self._line, [_FORK], [read, write])
         os.close(read)
         os.close(write)
         try:
             pid = self._told()
-        except EOFError:
+        except BaseException:
             os.close(stdin)
             os.close(stdout)
             raise
         return Forked(pid, os.fdopen(stdin, "wb"), os.fdopen(stdout, "rb"), self._wait)
 
     def _wait(self) -> int:
+        self._heard = False
         with contextlib.suppress(OSError):
             self._line.sendall(_WAIT)
         return self._told()
@@ -103,6 +111,7 @@ class Nursery:
             number = self._line.recv(_NUMBER)
         if len(number) < _NUMBER:
             raise EOFError("the process that forks others has gone")
+        self._heard = True
         return int.from_bytes(number, "big", signed=True)
 
 

@@ -479,6 +479,19 @@ def test_the_stop_button_stops_a_check_and_its_process(ways, tmp_path):
     assert worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"] == learner.CORRECT
 
 
+@pytest.mark.skipif(not forked.FORKS, reason="only Linux forks")
+def test_a_check_that_is_stopped_twice_costs_the_next_one_nothing(monkeypatch):
+    def pressed_again(_):
+        raise KeyboardInterrupt
+
+    assert worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"] == learner.CORRECT
+    with monkeypatch.context() as patch:
+        patch.setattr(forked.Nursery, "_told", pressed_again)
+        with pytest.raises(KeyboardInterrupt):
+            worker.ask(exercises.find("05.1"), (7.0, 2.0))
+    assert worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"] == learner.CORRECT
+
+
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 

@@ -153,6 +153,34 @@ def test_without_the_one_that_forks_it_is_said(ask):
         ask("say(1)")
 
 
+@pytest.mark.parametrize("asked", ["start", "wait"])
+def test_an_answer_that_nobody_heard_is_not_taken_for_the_next(asked, monkeypatch):
+    class Interrupted:
+        def __init__(self, line):
+            self.line = line
+
+        def __getattr__(self, name):
+            return getattr(self.line, name)
+
+        def recv(self, _):
+            raise KeyboardInterrupt
+
+    nursery = forked.Nursery.here(by_program)
+    process = nursery.start() if asked == "wait" else None
+    with monkeypatch.context() as patch:
+        patch.setattr(nursery, "_line", Interrupted(nursery._line))
+        with pytest.raises(KeyboardInterrupt):
+            if process:
+                process.kill()
+                process.wait()
+            nursery.start()
+    with pytest.raises(EOFError, match="not heard"):
+        nursery.start()
+    if process:
+        process.stdin.close(), process.stdout.close()
+    nursery.stop()
+
+
 # The processes of a whole check
 
 

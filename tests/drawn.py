@@ -12,6 +12,6 @@ def numbers(*shape, seed=0, dtype="float32", grad=False):
     return engine.tensor(rng.uniform(-1, 1, shape).astype(dtype)).requires_grad_(grad)
 
 
-def some_of(count, quick=12):
-    """The first of so many seeds; the others are for `course test --deep`."""
-    return [pytest.param(seed, marks=[pytest.mark.slow] * (seed >= quick)) for seed in range(count)]
+def some_of(count, quick=12, *also):
+    """The first of so many seeds, each after what else a test is given; the others are for `course test --deep`."""
+    return [pytest.param(*also, seed, marks=[pytest.mark.slow] * (seed >= quick)) for seed in range(count)]

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import itertools
 import pickle
 import re
 import tracemalloc
@@ -10,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from drawn import numbers, some_of
+from over_tables import over
 from test_rules import CASES, inputs, run, weights
 
 import engine
@@ -32,7 +34,7 @@ def gradients(f, sample, arrays):
     return [r.detach().numpy().copy() for r in results], [None if g is None else g.numpy().copy() for g in grads]
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_compiled_as_eager(name, sample):
     f, arrays = registry[name].function, inputs(name, sample)
     compiled = engine.compile(f)
@@ -637,9 +639,7 @@ def written_through(x, y):
 
 
 @pytest.mark.generator("numpy")
-@pytest.mark.parametrize("chain", CHAINS)
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@over("chain, threads, dtype", [(c, *how) for c in CHAINS for how in ((1, "float32"), (2, "float64"))])
 def test_large_chains_in_blocks(chain, threads, dtype):
     f, before = CHAINS[chain], engine.get_num_threads()
     x, y = (numbers(401, 401, seed=i, dtype=dtype, grad=True) for i in (1, 2))
@@ -691,9 +691,8 @@ def random_function(seed):
     return f
 
 
-@pytest.mark.parametrize("size", [7, 190])
-@pytest.mark.parametrize("seed", some_of(40))
-def test_random_functions(seed, size):
+@pytest.mark.parametrize("size, seed", some_of(40, 12, 7) + some_of(40, 3, 190))
+def test_random_functions(size, seed):
     f = random_function(seed)
     compiled = engine.compile(f, fullgraph=True)
     for draw in range(2):  # other numbers than those of the capture
@@ -764,8 +763,7 @@ def test_a_deep_copy_of_what_has_a_compiled_function_shares_it():
 
 
 @pytest.mark.generator("numpy")
-@pytest.mark.parametrize("shape", [(3,), (30, 20), (401, 401), (2, 1 << 20)])
-@pytest.mark.parametrize("returned", [True, False])
+@over("shape, returned", itertools.product([(3,), (30, 20), (401, 401), (2, 1 << 20)], [True, False]))
 def test_an_array_is_compared_with_an_array_that_is_filled_with_the_number(shape, returned):
     f = (lambda x: x.relu()) if returned else (lambda x: (x * 2).relu().clamp(max=0.5) - 1)
     compiled, x = captured(f, numbers(*shape)), numbers(*shape)

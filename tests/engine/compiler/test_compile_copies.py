@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from over_tables import over
 
 import engine
 from engine.compiler import copy_text, machine
@@ -10,8 +11,9 @@ from engine.nn import functional as F
 pytestmark = [
     pytest.mark.skipif(machine.why_not() != "", reason=machine.why_not() or "-"),
     pytest.mark.usefixtures("generator"),
-    pytest.mark.generator("numba"),
+    pytest.mark.generator("loops", pytest.param("numba", marks=pytest.mark.slow)),  # which takes half a second a loop
 ]
+IN_MACHINE_CODE = pytest.mark.generator("numba")  # one of a kind
 
 
 def numbers(*shape, seed=0, dtype="float32", grad=True):
@@ -61,22 +63,21 @@ CONVOLUTIONS = {  # shapes of the input and the weight, and how the kernel moves
 }
 
 
-@pytest.mark.parametrize("case", CONVOLUTIONS)
-def test_convolutions(case):
-    x, w, how = CONVOLUTIONS[case]
+@over("case, x, w, how", [(case, *facts) for case, facts in CONVOLUTIONS.items()])
+def test_convolutions(case, x, w, how):
     f = lambda x, w, b: F.conv2d(x, w, b, **how).relu()  # noqa: E731
     code = assert_as_eager(f, numbers(*x), numbers(*w, seed=1), numbers(w[0], seed=2)).code
     assert "strided(" not in code
 
 
-@pytest.mark.parametrize(("n", "how"), [(1, {"stride": 2, "padding": 1}), (3, {"padding": (0, 1, 2), "dilation": 2})])
+@over("n, how", [(1, {"stride": 2, "padding": 1}), (3, {"padding": (0, 1, 2), "dilation": 2})])
 def test_over_one_and_three_dimensions(n, how):
     x, w = numbers(2, 3, *(7, 6, 5)[:n], dtype="float64"), numbers(4, 3, *(2, 3, 2)[:n], seed=1, dtype="float64")
     code = assert_as_eager(lambda x, w: getattr(F, f"conv{n}d")(x, w, **how), x, w, precision=1e-12).code
     assert "strided(" not in code
 
 
-@pytest.mark.parametrize("how", [{}, {"stride": 2, "padding": 1, "output_padding": 1}, {"dilation": 2, "groups": 2}])
+@over("how", [{}, {"stride": 2, "padding": 1, "output_padding": 1}, {"dilation": 2, "groups": 2}])
 def test_transposed_convolutions(how):
     x, w = numbers(2, 4, 5, 4), numbers(4, 3, 3, 2, seed=1)
     assert_as_eager(lambda x, w, b: F.conv_transpose2d(x, w, b, **how), x, w, numbers(3 * how.get("groups", 1), seed=2))
@@ -124,9 +125,8 @@ POOLS = {
 }
 
 
-@pytest.mark.parametrize("case", POOLS)
-def test_pooling(case):
-    how, shape = POOLS[case]
+@over("case, how, shape", [(case, *facts) for case, facts in POOLS.items()])
+def test_pooling(case, how, shape):
     code = assert_as_eager(lambda x: F.max_pool2d(x.relu() * 2, **how), numbers(*shape)).code
     assert "strided(" not in code
     assert "zeros(" not in code
@@ -165,6 +165,7 @@ def test_pooling_without_gradient():
         assert_as_eager(lambda x: F.max_pool2d(x, 2, padding=1) + 1, numbers(2, 3, 6, 6))
 
 
+@IN_MACHINE_CODE
 def test_as_torch():
     torch = pytest.importorskip("torch")
 
@@ -186,13 +187,12 @@ def test_as_torch():
 Y = engine.tensor([2, 0, 4, 4, 1, 2])
 
 
-@pytest.mark.parametrize(
+@over(
     "how",
     [
         {}, {"reduction": "sum"}, {"reduction": "none"}, {"ignore_index": 4}, {"label_smoothing": 0.1},
         {"weight": engine.tensor([1.0, 0.5, 2.0, 1.0, 0.0])}, {"weight": engine.arange(5) * 1.0, "ignore_index": 2},
     ],
-    ids=lambda how: " ".join(how),
 )  # fmt: skip
 def test_cross_entropy(how):
     assert_as_eager(lambda x: F.cross_entropy(x * 3, Y, **how), numbers(6, 5))
@@ -208,6 +208,7 @@ def test_cross_entropy_of_probabilities():
     assert_as_eager(lambda x: F.cross_entropy(x, p, label_smoothing=0.1), numbers(6, 5))
 
 
+@IN_MACHINE_CODE
 def test_the_backward_pass_of_cross_entropy_has_no_scatter():
     code = assert_as_eager(lambda x: F.cross_entropy(x, Y), numbers(6, 5)).code
     assert "zeros(" not in code
@@ -220,7 +221,7 @@ def test_infinite_logits():
     assert_as_eager(lambda x: F.cross_entropy(x, Y), x.requires_grad_())
 
 
-@pytest.mark.parametrize("y", [[0, 5, 1], [0, -1, 1]])
+@over("y", [[0, 5, 1], [0, -1, 1]])
 def test_wrong_classes_raise_as_eager(y):
     compiled, x = engine.compile(F.cross_entropy), numbers(3, 5)
     compiled(x, engine.tensor([0, 1, 2]))
@@ -228,7 +229,8 @@ def test_wrong_classes_raise_as_eager(y):
         compiled(x, engine.tensor(y))
 
 
-@pytest.mark.parametrize("how", [{}, {"padding_idx": 2}, {"padding_idx": -1}], ids=str)
+@IN_MACHINE_CODE
+@over("how", [{}, {"padding_idx": 2}, {"padding_idx": -1}])
 def test_embedding(how):
     i = engine.tensor([[1, 2, 2, 0], [4, 2, 1, 1]])
     assert_as_eager(lambda w: F.embedding(i, w, **how) * 2, numbers(5, 3))
@@ -247,7 +249,7 @@ def test_rows_that_are_picked_by_an_index():
     assert_as_eager(lambda x: x[i] * 2, numbers(4, 3))
 
 
-@pytest.mark.parametrize(
+@over(
     "f",
     [
         lambda w, i: F.embedding(engine.arange(3), w) * 2,
@@ -306,4 +308,4 @@ def test_what_is_used_twice_is_computed_once():
         return h
 
     with engine.no_grad():
-        assert len(assert_as_eager(f, numbers(100, 90) * 0.1).code) < 40_000
+        assert len(assert_as_eager(f, numbers(50, 30) * 0.1).code) < 40_000

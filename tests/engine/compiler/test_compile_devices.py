@@ -9,6 +9,7 @@ from weakref import ref
 import numpy as np
 import pytest
 import test_compile_semantics as semantics
+from over_tables import over
 from test_compile import random_function
 from test_device_kernels import Counting
 from test_devices import OnDevice, transfers, waits
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.parametrize("device", DEVICES)
 # ---- the table of operations
 
 
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_a_row_is_captured_and_gives_what_eager_gives(name, sample, device):
     f, arrays, on = registry[name].function, inputs(name, sample), OnDevice(device)
     compiled = engine.compile(f)
@@ -65,7 +66,7 @@ def close(a, b, tolerance=1e-6):
     np.testing.assert_allclose(*(t.detach().cpu().double().numpy() for t in (a, b)), tolerance, tolerance)
 
 
-@pytest.mark.parametrize("name", semantics.DRAWS)
+@over("name", semantics.DRAWS)
 def test_draws_are_those_of_eager(name, device, there):
     f = semantics.DRAWS[name]
     compiled = captured(f)
@@ -85,8 +86,7 @@ def test_draws_are_those_of_eager(name, device, there):
     assert len(compiled.entries) == 1 and compiled.entries[0].deviations == 0
 
 
-@pytest.mark.parametrize("scheduled", [False, "outside", "inside"])
-@pytest.mark.parametrize("name", semantics.OPTIMIZERS)
+@over("name, scheduled", [("SGD", False), ("AdamW", "outside"), *((name, "inside") for name in semantics.OPTIMIZERS)])
 def test_a_whole_training_step(name, scheduled, device, there):
     expected, twin, theirs, _ = semantics.trained(name, lambda f: f, scheduled)
     before = there()
@@ -107,7 +107,7 @@ def test_a_whole_training_step(name, scheduled, device, there):
             close(a[key], b[key], 1e-3)
 
 
-@pytest.mark.parametrize("name", semantics.MODELS)
+@over("name", semantics.MODELS)
 def test_models_are_trained_as_in_eager(name, device, there):
     """Batches of four, and then of other sizes, for all of which there is one more capture."""
     make, data = semantics.MODELS[name]
@@ -126,7 +126,7 @@ def test_models_are_trained_as_in_eager(name, device, there):
         close(a, b, 1e-3)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@over("seed", range(12))
 def test_programs_made_at_random(seed, device, there):
     f = semantics.program(seed)
     compiled = engine.compile(f)
@@ -154,7 +154,7 @@ def test_programs_made_at_random(seed, device, there):
             assert a is b is None or close(a, b, 1e-9) is None
 
 
-@pytest.mark.parametrize("seed", range(12))
+@over("seed", range(6))
 def test_functions_made_at_random(seed, device, there):
     f = random_function(seed)
     compiled = captured(f)
@@ -180,7 +180,7 @@ def test_a_capture_holds_on_its_device_alone(device):
     assert f"devices.device_of(x0) == {device}:0" in guards
 
 
-@pytest.mark.parametrize("program", ["x.cpu() * 2", "x * 2 if x.sum() > 0 else x", "x * x.max().item()", "x[x > 0]"])
+@over("program", ["x.cpu() * 2", "x * 2 if x.sum() > 0 else x", "x * x.max().item()", "x[x > 0]"])
 def test_what_would_wait_for_the_device_is_a_break(program, device):
     function = eval(f"lambda x: {program}")
     x = engine.ones(3, device=device)
@@ -299,7 +299,7 @@ def test_a_formula_is_one_kernel(name, device, there):
         assert dispatch.kernels[devices.backend_of(device).array].fused[formula][dtypes] is not None
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@over("dtype", ["float16", "bfloat16"])
 def test_formulas_of_two_byte_types_are_as_right_as_step_by_step(dtype, device, there):
     f = lambda x, y: (x * y + 1).sigmoid() * x - y.tanh()  # noqa: E731
     x, y = (semantics.numbers(5, 4, seed=i).to(getattr(engine, dtype)) for i in range(2))
@@ -308,7 +308,7 @@ def test_formulas_of_two_byte_types_are_as_right_as_step_by_step(dtype, device, 
     close(found.double(), exact, {"float16": 3e-3, "bfloat16": 3e-2}[dtype])
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@over("dtype", ["float16", "bfloat16"])
 def test_a_cast_to_two_bytes_and_back_rounds(dtype, device, there):
     x = semantics.numbers(50)
     close(captured(lambda x: (x * 3).to(getattr(engine, dtype)).float() + 1)(x),

@@ -1,6 +1,5 @@
 """compile: passes over blocks of rows, what backward computes anew, and memory that is used again."""
 
-import gc
 import importlib
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -102,7 +101,7 @@ def tiny(monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("examples", [30, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [15, pytest.param(100, marks=pytest.mark.slow)])
 def test_random_expressions_with_broadcasting_and_reductions(tiny, threads, examples):
     @settings(max_examples=examples)
     @given(programs(), st.integers(0, 1000))
@@ -149,30 +148,6 @@ def test_a_steady_step_allocates_only_what_leaves_it(monkeypatch):
     forward = peak(lambda: [r for r in entry.forward(x.array, w.array) if id(r) not in kept])
     backward = peak(lambda: entry.backward(*saved, np.float32(1)))
     assert forward < 0.1 * array and backward < 0.1 * array
-
-
-@pytest.mark.generator("numpy", "numba")
-def test_memory_stays_flat_over_ten_thousand_calls():
-    x, w = numbers(16, 16), numbers(16, 16, grad=True)
-    compiled = captured(lambda x, w: ((x @ w).softmax(-1) * 2).sum(), x, w)
-
-    def call():
-        w.grad = None
-        compiled(x, w).backward()
-
-    for _ in range(100):
-        call()
-    gc.collect()
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(10_000):
-            call()
-        gc.collect()
-        grown = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
-    assert grown < 10_000  # a byte a call
 
 
 def test_results_of_two_calls_share_no_memory():

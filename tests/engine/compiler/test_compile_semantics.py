@@ -3,12 +3,14 @@
 import copy
 import enum
 import functools
+import itertools
 import math
 import types
 
 import numpy as np
 import pytest
 from drawn import numbers, some_of
+from over_tables import over
 
 import engine
 from engine import nn
@@ -62,7 +64,7 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("name", DRAWS)
+@over("name", DRAWS)
 def test_draws_are_those_of_eager(name):
     f = DRAWS[name]
     compiled = captured(f)
@@ -218,7 +220,7 @@ def write_and_read_again(x, b):
 WRITES = [add_to_an_argument, write_a_part, copy_to_a_buffer, write_through_a_view, write_and_read_again]
 
 
-@pytest.mark.parametrize("f", WRITES, ids=lambda f: f.__name__)
+@over("f", WRITES)
 def test_inputs_are_written_as_in_eager(f):
     compiled = captured(f)
     for seed in range(3):
@@ -327,7 +329,7 @@ NUMBERS_VIEWED = {  # what is done with a number, which is given memory then
 }
 
 
-@pytest.mark.parametrize("name", NUMBERS_VIEWED)
+@over("name", NUMBERS_VIEWED)
 def test_a_view_of_a_number_is_a_view(name):
     f, found = NUMBERS_VIEWED[name], []
     compiled = captured(f)
@@ -505,8 +507,7 @@ def trained(name, wrap, scheduled=False):
     return losses, model, opt, step
 
 
-@pytest.mark.parametrize("scheduled", [False, "outside", "inside"])
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@over("name, scheduled", [("SGD", False), *itertools.product(OPTIMIZERS, ["outside", "inside"])])
 def test_a_whole_training_step(name, scheduled):
     losses, model, opt, step = trained(name, captured, scheduled)
     expected, twin, theirs, _ = trained(name, lambda f: f, scheduled)
@@ -728,7 +729,7 @@ def with_gradient(function, n, shape, seed=0):
 
 
 @pytest.mark.usefixtures("no_own_sizes")
-@pytest.mark.parametrize("name", SIZED)
+@over("name", SIZED)
 def test_one_capture_serves_all_batch_sizes(name):
     f, shape = SIZED[name]
     compiled = captured(f)
@@ -800,8 +801,8 @@ def test_a_program_that_compares_sizes_is_captured_size_by_size():
     assert "may choose by a size" in repr(explain(compiled)(numbers(9)))
 
 
-@pytest.mark.parametrize(
-    ("f", "word"),
+@over(
+    "f, word",
     [
         (lambda x: x * 2 if x.shape[0] > 5 else x * 3, ">"),
         (lambda x: x * 2 if 5 in x.shape else x * 3, "in"),
@@ -885,8 +886,7 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize("dynamic", [None, True])
-@pytest.mark.parametrize("name", CHOICES)
+@over("name, dynamic", itertools.product(CHOICES, [None, True]))
 def test_what_holds_from_some_size_on_holds_for_no_other(name, dynamic):
     f = CHOICES[name]
     compiled = captured(f, dynamic=dynamic)
@@ -995,7 +995,7 @@ def effects():
     }
 
 
-@pytest.mark.parametrize("name", effects())
+@over("name", effects())
 @pytest.mark.filterwarnings("ignore:seen")
 def test_what_a_captured_call_would_not_repeat_is_a_break(name):
     f = effects()[name]
@@ -1156,7 +1156,7 @@ def changes():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", changes())
+@over("name", changes())
 def test_what_a_capture_has_read_is_a_guard(name):
     x = numbers(3)
     f, *between = changes()[name]
@@ -1169,7 +1169,7 @@ def test_what_a_capture_has_read_is_a_guard(name):
         np.testing.assert_array_equal(compiled(x).numpy(), f(x).numpy())
 
 
-@pytest.mark.parametrize("held", [bytearray(b"\2"), {2: 1}.keys(), types.MappingProxyType({0: 2})])
+@over("held", [bytearray(b"\2"), {2: 1}.keys(), types.MappingProxyType({0: 2})])
 def test_what_no_guard_can_watch_is_a_break(held):
     with pytest.raises(GraphBreak, match="it uses held, of the type"):
         captured(lambda x: x * len(held))(numbers(3))
@@ -1195,8 +1195,7 @@ TELLS = {
 }
 
 
-@pytest.mark.parametrize("backwards", [False, True])
-@pytest.mark.parametrize("name", TELLS)
+@over("name, backwards", itertools.product(TELLS, [False, True]))
 def test_what_a_program_asks_of_a_tensor_is_that_of_the_call(name, backwards):
     f, made = TELLS[name]
     compiled = engine.compile(f)
@@ -1232,7 +1231,7 @@ NEW = {
 }
 
 
-@pytest.mark.parametrize("name", NEW)
+@over("name", NEW)
 def test_an_object_that_each_call_makes_is_a_break(name):
     with pytest.raises(GraphBreak, match="it returns an object that it makes"):
         captured(NEW[name])(numbers(3))
@@ -1300,7 +1299,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@over("name", OPTIONS)
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
 def test_options_that_a_program_reads_are_those_of_the_call(name):
     made = OPTIONS[name]
@@ -1322,7 +1321,7 @@ SET = {
 }
 
 
-@pytest.mark.parametrize("name", SET)
+@over("name", SET)
 def test_settings_that_no_guard_watches_are_a_break(name):
     with pytest.raises(GraphBreak, match="a setting|initial_seed of an object"):
         captured(SET[name])(numbers(3))
@@ -1418,8 +1417,7 @@ def put(xs):
     return xs[0]["x"] * 2
 
 
-@pytest.mark.parametrize("f", [appended, put, lambda xs: xs.pop() * 2])
-@pytest.mark.parametrize("dynamic", [None, True])
+@over("f, dynamic", itertools.product([appended, put, lambda xs: xs.pop() * 2], [None, True]))
 def test_a_list_that_is_given_is_changed_by_each_call(f, dynamic):
     compiled = engine.compile(f, dynamic=dynamic)
     for n in (3, 3, 4):
@@ -1968,8 +1966,7 @@ MODELS = {
 
 
 @pytest.mark.usefixtures("no_own_sizes")
-@pytest.mark.parametrize("accumulate", [False, True])
-@pytest.mark.parametrize("name", MODELS)
+@over("name, accumulate", [("transformer", True), *((name, False) for name in MODELS)])
 def test_models_are_trained_as_in_eager(name, accumulate):
     make, data = MODELS[name]
 

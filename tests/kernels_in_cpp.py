@@ -7,6 +7,7 @@ compiler.
 import ctypes
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -62,6 +63,7 @@ POST_MAP(sum);
 """
 COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
 OPTIONS = ["-std=c++11", "-w", "-O1", "-ffp-contract=off", "-shared", "-fPIC"]
+LIBRARIES = ["-nostdlib", "-lm"] if sys.platform == "linux" else []  # of C++'s own nothing: a third faster
 folder = tempfile.TemporaryDirectory()
 compiled: dict = {}  # text of a program -> its function run
 
@@ -73,8 +75,8 @@ def program(source):
             pytest.skip("there is no C++ compiler to run CuPy's kernels with")
         path = Path(folder.name, f"kernel{len(compiled)}")
         path.with_suffix(".cpp").write_text(f"{GIVEN}\n{source}", encoding="utf-8")
-        command = [COMPILER, *OPTIONS, "-o", path.with_suffix(".so")]
-        done = subprocess.run([*command, path.with_suffix(".cpp")], capture_output=True, text=True)
+        command = [COMPILER, *OPTIONS, "-o", path.with_suffix(".so"), path.with_suffix(".cpp"), *LIBRARIES]
+        done = subprocess.run(command, capture_output=True, text=True)
         assert not done.returncode, done.stderr + source
         compiled[source] = ctypes.CDLL(str(path.with_suffix(".so"))).run
     return compiled[source]

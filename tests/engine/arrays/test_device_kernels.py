@@ -5,14 +5,16 @@ The text of a kernel is compiled by the C++ compiler of the machine and runs ove
 """
 
 import copy
+import itertools
 from functools import partial
 
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels_in_cpp import ElementwiseKernel, ReductionKernel
+from over_tables import over
 
 import engine
 from engine.arrays import devices, dispatch
@@ -77,10 +79,9 @@ FORMULAS = {  # formula, how many arrays it takes, its other arguments
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name", FORMULAS)
-def test_a_formula_is_one_kernel(name, dtype, kernels):
-    formula, n, more = FORMULAS[name]
+@over("name, dtype", itertools.product(FORMULAS, FLOATS))
+def test_a_formula_is_one_kernel(name, dtype):
+    (formula, n, more), kernels = FORMULAS[name], Counting()
     arrays = [RANDOM.standard_normal((5, 7)).astype(dtype) for _ in range(n)]
     found = kernels.elementwise(formula, *arrays, *more)
     assert kernels.launched == 1
@@ -89,9 +90,9 @@ def test_a_formula_is_one_kernel(name, dtype, kernels):
         close(a, b, dtype)
 
 
-@pytest.mark.parametrize("name", FORMULAS)
-def test_a_formula_meets_infinities_and_nan_as_numpy_does(name, kernels):
-    formula, n, more = FORMULAS[name]
+@over("name", FORMULAS)
+def test_a_formula_meets_infinities_and_nan_as_numpy_does(name):
+    (formula, n, more), kernels = FORMULAS[name], Counting()
     edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, -1e300, 710.0, -750.0])
     arrays = [a.reshape(-1) for a in np.meshgrid(*[edges] * n)]
     with np.errstate(all="ignore"):
@@ -111,9 +112,9 @@ SINGLE = {"add", "sub", "rsub", "mul", "neg", "exp", "log", "sgn", "sign", "ceil
           "remainder", "div_floor", "div_trunc", "div", "copysign", "frac"}  # fmt: skip
 
 
-@pytest.mark.parametrize("name, i", RULES)
-def test_the_rule_of_a_row_is_one_kernel(name, i, kernels):
-    rule = registry[name].rules[i]
+@over("name, i", RULES)
+def test_the_rule_of_a_row_is_one_kernel(name, i):
+    rule, kernels = registry[name].rules[i], Counting()
     arrays = [RANDOM.uniform(0.1, 0.9, (3, 4)) for _ in range(rule.__code__.co_argcount)]
     try:
         expected = rule(*arrays)
@@ -128,6 +129,7 @@ def test_the_rule_of_a_row_is_one_kernel(name, i, kernels):
     assert kernels.launched == 1 or name in UNWRITTEN | SINGLE
 
 
+@settings(max_examples=50)
 @given(st.data())
 def test_arrays_broadcast(data):
     shape = data.draw(st.lists(st.integers(0, 4), max_size=3))
@@ -197,10 +199,9 @@ def test_words_become_dropout_masks_and_fractions(kernels):
 # ---- sums of formulas
 
 
-@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
-@pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_sum_of_a_formula_is_one_kernel(dtype, keepdims, axis, kernels):
+@over("dtype, keepdims, axis", itertools.product([np.float32, np.float64], [False, True], [None, 0, -1, (0, 2)]))
+def test_the_sum_of_a_formula_is_one_kernel(dtype, keepdims, axis):
+    kernels = Counting()
     g, x, y = (RANDOM.standard_normal(s).astype(dtype) for s in ((2, 3, 4), (3, 1), (4,)))
     found = kernels.sum_of(rule_of_loss, axis, keepdims, g, x, y, 0.5)
     expected = np.asarray(rule_of_loss(g, x, y, 0.5).sum(axis, keepdims=keepdims))
@@ -232,11 +233,15 @@ def algorithm(name, options):
     return optimizer, group, len(optimizer.states(group))
 
 
-@pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name, options", OPTIONS)
-def test_the_step_of_an_optimizer_is_one_kernel(name, options, dtype, rows, kernels):
-    optimizer, group, states = algorithm(name, options)
+@over(
+    "name, options, dtype, rows",
+    [
+        *((*OPTIONS[1], dtype, 2) for dtype in FLOATS),
+        *((*which, *how) for which in OPTIONS for how in ((np.float32, 1), (ml_dtypes.bfloat16, 3))),
+    ],
+)
+def test_the_step_of_an_optimizer_is_one_kernel(name, options, dtype, rows):
+    kernels, (optimizer, group, states) = Counting(), algorithm(name, options)
     ours = [[RANDOM.standard_normal(n).astype(dtype) for _ in range(2)] for n in (4, 0, 5)[:rows]]
     begin = optimizer.defaults.get("initial_accumulator_value", 0.0)
     ours = [row + [np.full_like(row[0], begin) for _ in range(states)] for row in ours]

@@ -10,6 +10,7 @@ import pickle
 import numpy as np
 import pytest
 import test_rules as table
+from over_tables import over
 
 import engine
 from engine.arrays import devices, random
@@ -60,7 +61,7 @@ def waits(name, sample):
     return name in WAITS or "mode='max'" in sample
 
 
-@pytest.mark.parametrize("name, sample", table.CASES)
+@over("name, sample", table.CASES)
 @pytest.mark.parametrize("derivative", [results, gradients, table.second])
 def test_a_row_gives_what_it_gives_on_the_host(derivative, name, sample, device):
     f, arrays = registry[name].function, table.inputs(name, sample)
@@ -95,7 +96,7 @@ def batched(t, f, sample, arrays):
     return [r if r is None else r.detach() for r in found]
 
 
-@pytest.mark.parametrize("name, sample", table.CASES)
+@over("name, sample", table.CASES)
 def test_vmap_of_a_row_gives_what_it_gives_on_the_host(name, sample, device):
     f, arrays = registry[name].function, table.inputs(name, sample)
     expected = batched(engine, f, sample, arrays)
@@ -117,7 +118,7 @@ MASKED = [
 ]
 
 
-@pytest.mark.parametrize("line", MASKED)
+@over("line", MASKED)
 def test_cotangents_are_a_batch_where_the_mask_of_the_rule_is_none(line, device):
     found = []
     for place in ("cpu", device):
@@ -138,7 +139,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@over("program", PROGRAMS)
 def test_an_operation_does_not_wait_for_the_device(program, device):
     def run(device):
         x = engine.tensor(np.random.default_rng(0).standard_normal((4, 4)), device=device)
@@ -162,13 +163,13 @@ MAKERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("maker", MAKERS)
+@over("maker", MAKERS)
 def test_creation_functions_take_a_device(maker, device):
     here = eval(maker[:-1] + ", device=device)", {"torch": engine, **NAMES, "device": device})
     same(here, eval(maker, {"torch": engine, **NAMES}))
 
 
-@pytest.mark.parametrize("maker", MAKERS)
+@over("maker", MAKERS)
 def test_tensors_are_created_on_the_default_device(maker, device):
     with engine.device(device):
         here = eval(maker, {"torch": engine, **NAMES})
@@ -206,7 +207,7 @@ def test_tensors_move_and_know_where_they_are(device):
     assert y.cpu().device == x.device and engine.equal(y.cpu(), x)
 
 
-@pytest.mark.parametrize("shape", [(0,), (2, 0), ()])
+@over("shape", [(0,), (2, 0), ()])
 def test_empty_tensors_and_numbers_move(shape, device):
     x = engine.ones(shape, dtype=engine.bfloat16)
     y = x.to(device)
@@ -238,7 +239,7 @@ def test_a_number_in_host_memory_takes_part(device):
         assert leaf.grad.item() == pytest.approx(3 + 3 - 0.75 + 3 + 0 + 3)
 
 
-@pytest.mark.parametrize("write", [
+@over("write", [
     lambda x, s: x.fill_(s), lambda x, s: x.__setitem__(0, s), lambda x, s: x.__setitem__(engine.tensor([0, 2]), s),
     lambda x, s: x.masked_fill_(x > 1, s), lambda x, s: x.copy_(engine.where(x > 1, s, x)), lambda x, s: x.mul_(s),
 ])  # fmt: skip
@@ -309,7 +310,7 @@ CUPY_SAYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("program", MIXED)
+@over("program", MIXED)
 def test_tensors_of_two_devices_do_not_mix(program, device):
     names = {"x": engine.ones(2, 2, device=device), "y": engine.ones(2, 2), "torch": engine, "F": engine.nn.functional}
     own = device == "cuda" and program in CUPY_SAYS
@@ -443,7 +444,7 @@ DRAWS = {  # the mean and the standard deviation of each distribution
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("draw", DRAWS)
+@over("draw", DRAWS)
 def test_draws_have_their_distributions(draw, device):
     engine.manual_seed(0)
     with engine.device(device):
@@ -498,7 +499,7 @@ OPTIMIZERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@over("name", OPTIMIZERS)
 def test_training_gives_what_it_gives_on_the_host(name, device):
     def make(parameters):
         return getattr(engine.optim, name)(parameters, **OPTIMIZERS[name])
@@ -523,7 +524,7 @@ LAYERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@over("layer", LAYERS)
 def test_layers_give_what_they_give_on_the_host(layer, device):
     engine.manual_seed(0)
     on_host = eval(layer, vars(engine.nn)).double()

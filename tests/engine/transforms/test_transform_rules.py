@@ -184,7 +184,7 @@ def test_jacobian_by_columns_and_by_rows(name, sample):
 
 
 @pytest.mark.parametrize("jacobian", [jacfwd, jacrev])
-@pytest.mark.parametrize("name, sample", CASES)
+@over("name, sample", CASES)
 def test_jacobians_of_each_sample(name, sample, jacobian):
     def all_jacobians(name, sample, names, tensors):
         numbers = tuple(i for i, n in enumerate(names) if n in VARIABLES)

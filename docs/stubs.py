@@ -8,8 +8,9 @@ Names, arguments and defaults are those that ``inspect`` sees.  Types of argumen
 import ast
 import inspect
 import re
-import textwrap
+import sys
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib import import_module
 from keyword import iskeyword
 from math import isfinite
@@ -225,14 +226,27 @@ def with_private_bases(cls):
     return [cls, *(c for base in private for c in with_private_bases(base))]
 
 
+@cache
+def classes(module):
+    """{name of a class in a file: the names that its methods give to ``self``}"""
+    found, todo = {}, [("", ast.parse(inspect.getsource(sys.modules[module])))]
+    for above, node in todo:  # which grows meanwhile
+        inside = above
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            inside += f"{node.name}." + "<locals>." * isinstance(node, ast.FunctionDef)
+        if isinstance(node, ast.ClassDef):
+            found[above + node.name] = {
+                n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
+                and isinstance(n.value, ast.Name) and n.value.id == "self"
+            }  # fmt: skip
+        todo += [(inside, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+    return found
+
+
 def attributes(cls):
     """The names that methods of a class give to ``self``."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
-    except (OSError, TypeError, SyntaxError):  # made by a function
-        return set()
-    return {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
-            and isinstance(n.value, ast.Name) and n.value.id == "self"}  # fmt: skip
+    written = cls.__module__.startswith("engine")  # and not made by a function, nor one of Python's own
+    return classes(cls.__module__).get(cls.__qualname__, set()) if written else set()
 
 
 def member(owner, name, what, root=False):

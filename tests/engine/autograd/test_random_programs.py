@@ -246,7 +246,8 @@ def difference(table, seed):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("table", [GRAPHS, MEMORY], ids=["graphs", "memory"])
-def test_random_programs(table):
+@pytest.mark.parametrize("count", [60, pytest.param(150, marks=pytest.mark.slow)])
+def test_random_programs(table, count):
     pytest.importorskip("torch")
-    for seed in range(150):
+    for seed in range(count):
         difference(table, seed)

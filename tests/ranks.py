@@ -14,16 +14,16 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests" / "programs"
 NO_MPI = "" if find_spec("mpi4py") else "mpi4py is not installed"
-LAUNCHERS = {"engine": ["engine.distributed.run"], "torch": ["torch.distributed.run"]}
 
 
 def started(program, ranks, *words, library="engine", options=(), **environment):
-    """The program, running."""
-    command = [sys.executable, "-X", "utf8", "-m", *LAUNCHERS[library], f"--nproc-per-node={ranks}", *options]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "LIBRARY": library, "OMP_NUM_THREADS": "1"} | environment
+    """The program, running; PyTorch's ranks are started by the program."""
+    launcher = [PROGRAMS / "launcher.py", f"--nproc-per-node={ranks}", *options] if library == "engine" else []
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "LIBRARY": library, "OMP_NUM_THREADS": "1", "RANKS": str(ranks)}
     return subprocess.Popen(
-        [*command, str(PROGRAMS / program), *map(str, words)], cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+        [sys.executable, "-X", "utf8", *map(str, [*launcher, PROGRAMS / program, *words])], cwd=ROOT,
+        env=env | environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        encoding="utf-8",
     )  # fmt: skip
 
 
@@ -39,14 +39,14 @@ def ended(process, timeout=240):
 
 
 @cache
-def results(program, ranks, *words, library="engine"):
-    """For each rank {check: what it gives or how it fails}; a job is started once for all tests."""
+def results(programs, ranks, library="engine"):
+    """For each rank {check: what it gives or how it fails}; one job for the checks of several programs."""
     if NO_MPI and library == "engine" and ranks > 1:
         pytest.skip(NO_MPI)
     if library == "torch":
         pytest.importorskip("torch")
     with tempfile.TemporaryDirectory() as folder:
-        process = started(program, ranks, *words, library=library, RESULTS=folder)
+        process = started("together.py", ranks, *programs.split(), library=library, RESULTS=folder)
         code, out, err = ended(process)
         files = [Path(folder) / f"{rank}.json" for rank in range(ranks)]
         found = [json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {} for file in files]
@@ -54,9 +54,9 @@ def results(program, ranks, *words, library="engine"):
     return found
 
 
-def given(program, ranks, check, *words, library="engine"):
+def given(programs, ranks, check, library="engine"):
     """What each rank has found in a check; a rank in which it failed fails the test."""
-    found = [rank[check] for rank in results(program, ranks, *words, library=library)]
+    found = [rank[check] for rank in results(programs, ranks, library=library)]
     for rank, one in enumerate(found):
         assert "fails" not in one, f"rank {rank}: {one['fails']}"
     return [one["gives"] for one in found]
@@ -64,7 +64,7 @@ def given(program, ranks, check, *words, library="engine"):
 
 def checks_of(program, library="engine"):
     """The names of the checks in a program, in order."""
-    lines = (PROGRAMS / program).read_text(encoding="utf-8").splitlines()
+    lines = (PROGRAMS / f"{program}.py").read_text(encoding="utf-8").splitlines()
     marks = ("@check", "@only_here") if library == "engine" else ("@check",)
     return [
         after.split("(")[0].removeprefix("def ") for mark, after in zip(lines, lines[1:], strict=False) if mark in marks

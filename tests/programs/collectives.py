@@ -3,7 +3,7 @@
 import math
 from functools import reduce
 
-from together import OURS, check, d, main, nn, only_here, raised, t
+from together import OURS, check, d, nn, only_here, raised, t
 
 DTYPES = "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool".split()
 DTYPES = DTYPES if OURS else [name for name in DTYPES if name != "int16"]  # which gloo does not know
@@ -404,7 +404,3 @@ def a_large_tensor():
     x = t.full((300_000,), float(rank() + 1))
     d.all_reduce(x)
     return [x[0].item(), x[-1].item()]
-
-
-if __name__ == "__main__":
-    main()

@@ -15,29 +15,35 @@ rank, bad = d.get_rank(), d.get_world_size() - 1
 (folder / f"{os.getpid()}").write_text(str(rank))
 x = engine.ones(3)
 d.all_reduce(x)
-group = d.new_group(timeout=timedelta(seconds=1 if mode in ("hangs", "elsewhere") and rank != bad else 300))
-attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
-if rank == bad and (mode != "recovers" or attempt == 0):
-    if mode in ("raises", "recovers"):
+first, second = (
+    d.new_group(timeout=timedelta(seconds=1 if mode == "hangs" and rank != bad else 300)) for _ in range(2)
+)
+if rank == bad:
+    if mode == "raises":
         raise ValueError("something is wrong")
-    if mode == "dies":
-        os.kill(os.getpid(), 9)
     if mode == "exits":
         sys.exit(3)
     if mode == "vanishes":
         os._exit(0)
     if mode == "leaves":
         sys.exit(0)
-    if mode == "hangs":
-        time.sleep(600)
-if mode == "elsewhere" and rank == bad:
-    d.recv(x, src=0, group=group)
-while mode == "elsewhere" and not group.machine.heard:  # that the other waits, however late it comes to that
-    group.machine.listen()
-    time.sleep(0.05)
+if mode == "hangs":  # on its way to the first call of all, then elsewhere
+    told = folder / "told"
+    if rank == bad:
+        while not told.exists():
+            time.sleep(0.05)
+        d.recv(x, src=0, group=second)
+    try:
+        d.all_reduce(x, group=first)
+    except d.DistBackendError as e:
+        print(e, file=sys.stderr)
+        told.touch()
+    while not second.machine.heard:  # that the other waits, however late it comes to that
+        second.machine.listen()
+        time.sleep(0.05)
 print("waiting", flush=True)
 if mode == "stays":
     time.sleep(600)
-d.all_reduce(x, group=group)
-print("done", attempt, flush=True)
+d.all_reduce(x, group=second)
+print("done", flush=True)
 d.destroy_process_group()

@@ -1,11 +1,10 @@
 """DistributedDataParallel and what goes with it, against one process with the whole batch."""
 
 import importlib
-import os
 import tempfile
 from pathlib import Path
 
-from together import OURS, check, d, main, nn, only_here, raised, t
+from together import check, d, nn, only_here, raised, t
 
 importlib.import_module(f"{t.__name__}.utils.data")
 importlib.import_module(f"{t.__name__}.distributed.optim")
@@ -421,8 +420,3 @@ def a_checkpoint_of_all_ranks_is_read_by_one():
     broken = raised(checkpoint.load, new, checkpoint_id=folder)[1]
     return [files, missing, shape[0], "is not whole" in broken,
             raised(checkpoint.load, new, checkpoint_id=folder / "no")[1].endswith("it has no .metadata")]  # fmt: skip
-
-
-if __name__ == "__main__":
-    assert OURS or os.environ["LIBRARY"] == "torch"
-    main()

@@ -1,84 +1,10 @@
-"""DistributedDataParallel, its sampler, synchronized batch norm, sharded optimizers, checkpoints of several ranks."""
+"""What trains on several ranks, in one: the sampler's shares, and wrong arguments."""
 
-import os
-
-import numpy as np
 import pytest
-from ranks import checks_of, given
 
 import engine
 import engine.nn
 from engine.utils.data import DistributedSampler
-
-PROGRAM = "parallel.py"
-
-
-@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("check", checks_of(PROGRAM))
-def test_a_check_holds_on_every_rank(check, ranks):
-    given(PROGRAM, ranks, check)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    os.environ.get("UNDERTORCH_RANKS") != "8", reason="by hand, with UNDERTORCH_RANKS=8: it needs cores"
-)
-@pytest.mark.parametrize("check", checks_of(PROGRAM))
-def test_a_check_holds_on_eight_ranks(check):
-    given(PROGRAM, 8, check)
-
-
-@pytest.mark.parametrize("check", checks_of(PROGRAM))
-def test_a_check_holds_in_one_process(check):
-    given(PROGRAM, 1, check)
-
-
-def flat(value):
-    """The numbers in nested lists and dicts; None is -1."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [x for v in value for x in flat(v)] if isinstance(value, list) else [-1.0 if value is None else float(value)]
-
-
-# How far results in float32 may be from PyTorch's; of these, some are of float64 or whole numbers.
-EXACT = {"losses_and_weights_are_those_of_one_process_in_float64": 1e-13}
-
-
-@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("check", checks_of(PROGRAM, "torch"))
-def test_pytorch_with_gloo_gives_the_same(check, ranks):
-    mine, theirs = given(PROGRAM, ranks, check), given(PROGRAM, ranks, check, library="torch")
-    if check == "sharded_optimizer_states":
-        assert mine == theirs
-    elif check != "a_hook_carries_the_gradients":  # whose buckets are those of a first pass, one for all
-        for ours, its in zip(mine, theirs, strict=True):
-            ours, its = (flat(v) if v is not None else [] for v in (ours, its))
-            np.testing.assert_allclose(ours, its, rtol=0, atol=EXACT.get(check, 3e-6))
-
-
-@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_models_that_differ_are_named(ranks):
-    for found in given(PROGRAM, ranks, "models_that_differ_are_noticed_with_the_name"):
-        (kind, shape), (_, number), (_, dtype) = found
-        assert kind == "RuntimeError"
-        assert shape.startswith(
-            f"[{ranks - 1}]: params[2] in this process with sizes [5, 3] appears not to match sizes"
-        )
-        assert "1.weight" in shape
-        assert number.startswith("DDP expects same model across all ranks, but Rank")
-        assert "1.bias, 1.weight" in number and "weight" in dtype and "torch.float64" in dtype
-
-
-def test_other_things_that_are_found():
-    first, second = ({check: given(PROGRAM, 2, check)[rank] for check in checks_of(PROGRAM)} for rank in range(2))
-    assert first["a_parameter_is_ready_once"].startswith("Expected to mark a variable ready only once.")
-    assert first["a_scaler_leaves_out_a_step_on_all_ranks"] == 4.0
-    assert first["sharded_optimizer_states"][0] + second["sharded_optimizer_states"][0] == 6
-    files, missing, shape, *rest = first["a_checkpoint_of_all_ranks_is_read_by_one"]
-    assert files == ["", ".safetensors", ".safetensors"]  # of the newest of two checkpoints alone
-    assert missing == ["RuntimeError", "Missing key in checkpoint state_dict: nothing."]
-    assert shape == "CheckpointException" and rest == [True, True]
-    assert first["gradients_of_several_passes_are_averaged_together"] == [False]
 
 
 def indices(n, replicas, epoch=0, **options):

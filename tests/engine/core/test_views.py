@@ -9,6 +9,7 @@ import gc
 import importlib
 import importlib.util
 import io
+import itertools
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from against_torch import cases, chain, outcome
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from over_tables import over
 
 import engine
 
@@ -26,7 +28,7 @@ HAVE_TORCH = importlib.util.find_spec("torch") is not None
 # ---- which results have memory of their own, and how their elements lie there
 
 
-@pytest.mark.parametrize("operation", cases("""
+@over("operation", cases("""
 x.cumsum(0)
 x.cumprod(0)
 x.max(0).values
@@ -43,7 +45,7 @@ def test_a_result_of_one_number_has_memory_of_its_own(operation):
     assert y.tolist() == before
 
 
-@pytest.mark.parametrize("operation", cases("""
+@over("operation", cases("""
 x.sum(2)
 x.mean(2)
 x.prod(2)
@@ -430,7 +432,7 @@ def played(t, program):
         return [*seen, printed.getvalue()], values
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@over("program", PROGRAMS)
 def test_program_as_pytorch(program):
     torch = pytest.importorskip("torch")
     (mine, values), (theirs, expected) = (played(t, program) for t in (engine, torch))
@@ -460,8 +462,7 @@ SOURCES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("reshape", RESHAPED)
-@pytest.mark.parametrize("source", SOURCES)
+@over("source, reshape", itertools.product(SOURCES, RESHAPED))
 def test_what_is_reshaped_in_place_without_grad_stays_in_its_graph(source, reshape):
     pytest.importorskip("torch")
 
@@ -887,5 +888,10 @@ class Views(RuleBasedStateMachine):
         return tuple(t.shape), t._version, t.requires_grad, node, t.is_contiguous(), place, t._base is not None
 
 
-TestViews = Views.TestCase
-TestViews.settings = settings(max_examples=60, stateful_step_count=25, suppress_health_check=list(HealthCheck))
+class ManyViews(Views):
+    """The same, more often."""
+
+
+TestViews, TestManyViews = Views.TestCase, pytest.mark.slow(ManyViews.TestCase)
+for case, examples in ((TestViews, 25), (TestManyViews, 200)):
+    case.settings = settings(max_examples=examples, stateful_step_count=25, suppress_health_check=list(HealthCheck))

@@ -306,9 +306,7 @@ def gradients(torch, results, leaves):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "expression", LAYERS + CONVOLUTIONS + ACTIVATIONS + LOSSES + RECURRENT + ATTENTION, ids=lambda e: e.replace(" ", "")
-)
+@over("expression", LAYERS + CONVOLUTIONS + ACTIVATIONS + LOSSES + RECURRENT + ATTENTION)
 def test_a_layer_begins_and_computes_as_pytorchs(expression):
     torch = pytest.importorskip("torch")
     (mine, begun, results, leaves), (theirs, begun_there, others, leaves_there) = (

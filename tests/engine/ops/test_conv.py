@@ -1,5 +1,7 @@
 """Convolution, pooling and padding, as PyTorch computes them."""
 
+import itertools
+
 import numpy as np
 import pytest
 from against_torch import (
@@ -411,8 +413,7 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("options", ["2", "3, 1, 1", "3, 2, 1", "2, 2, 0, 2", "2, 2, 1, 2, True"])
-@pytest.mark.parametrize("rows", HARD)
+@over("rows, options", itertools.product(HARD, ["2", "3, 1, 1", "3, 2, 1", "2, 2, 0, 2", "2, 2, 1, 2, True"]))
 def test_maximum_takes_the_element_that_pytorch_takes(rows, options):
     pytest.importorskip("torch")
     inputs = {"x": np.array([HARD[rows]], np.float32), "i": np.arange(16).reshape(1, 4, 4)}
@@ -429,9 +430,7 @@ def test_adaptive_maximum_takes_the_element_that_pytorch_takes(rows):
     assert mine[1].tolist() == theirs[1].tolist()
 
 
-@pytest.mark.parametrize(
-    "expression", ["F.max_pool1d(x1, 3, 2, 1, return_indices=True)", "F.adaptive_max_pool1d(x1, 4, True)"]
-)
+@over("expression", ["F.max_pool1d(x1, 3, 2, 1, return_indices=True)", "F.adaptive_max_pool1d(x1, 4, True)"])
 def test_indices_in_one_dimension(expression, inputs):
     pytest.importorskip("torch")
     mine, theirs = compare(expression, inputs)
@@ -452,7 +451,7 @@ def test_an_average_sees_only_its_window():
     assert y.isnan().tolist() == [[[True, False], [False, False]]]
 
 
-@pytest.mark.parametrize("pad", ["(1, 2)", "(9, 0)", "(0, 9)", "(-2, 4)"])
+@over("pad", ["(1, 2)", "(9, 0)", "(0, 9)", "(-2, 4)"])
 def test_circular_padding_like_pytorch(pad, inputs):
     # the chain is not PyTorch's: that is one CopySlices for each of the pieces
     pytest.importorskip("torch")
@@ -466,9 +465,7 @@ def test_circular_padding_like_pytorch(pad, inputs):
         assert_close(a, b, pad, "a value")
 
 
-@pytest.mark.parametrize(
-    "expression", ["F.pad(x, (1, 2, 3, 0), 'circular')", "F.pad(x3, (1, -1, 1, 0, 2, 2), 'circular')"]
-)
+@over("expression", ["F.pad(x, (1, 2, 3, 0), 'circular')", "F.pad(x3, (1, -1, 1, 0, 2, 2), 'circular')"])
 def test_derivatives_of_circular_padding(expression, inputs):
     check_derivatives(expression, inputs)
 
@@ -560,17 +557,19 @@ def test_convolution_is_the_same_in_each_way(
             np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("kernel, stride, padding, dilation", [(2, 2, 0, 1), (3, 1, 1, 1), (2, 3, 1, 2), (3, 2, 1, 1)])
-@pytest.mark.parametrize("shape", [(3, 7, 6), (2, 2, 9, 9), (1, 1, 5, 5)])
-def test_pooling_is_the_same_in_each_way(shape, kernel, stride, padding, dilation):
+HOW = [(2, 2, 0, 1), (3, 1, 1, 1), (2, 3, 1, 2), (3, 2, 1, 1)]  # kernel, stride, padding, dilation
+
+
+@over("shape, how", itertools.product([(3, 7, 6), (2, 2, 9, 9), (1, 1, 5, 5)], HOW))
+def test_pooling_is_the_same_in_each_way(shape, how):
     x = np.random.default_rng(0).integers(-3, 3, shape).astype(np.float64)  # with equal elements
-    found = each_way(lambda x: F.max_pool2d(x, kernel, stride, padding, dilation), x)
+    found = each_way(lambda x: F.max_pool2d(x, *how), x)
     for way in ("tiny", "small"):
         for mine, other in zip(found[way], found["large"], strict=True):
             np.testing.assert_array_equal(mine, other)
 
 
-@pytest.mark.parametrize("program", ["F.conv2d(x, w, b, padding=1)", "F.conv2d(x, w, b, 2)", "F.max_pool2d(x, 2)"])
+@over("program", ["F.conv2d(x, w, b, padding=1)", "F.conv2d(x, w, b, 2)", "F.max_pool2d(x, 2)"])
 def test_large_arrays_as_pytorch(program):
     pytest.importorskip("torch")
     draw = np.random.default_rng(0).standard_normal

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from over_tables import over
 
 import engine
 from engine import help
@@ -71,7 +72,7 @@ def parameters(what, file):
     return [p for p in found[file == "Tensor" :] if p.name != "self" and not p.name.startswith("_")]
 
 
-@pytest.mark.parametrize("file", FILES)
+@over("file", FILES)
 def test_texts(file):
     """A text is for a name that is there, begins with a sentence, names every argument, and shows an example."""
     wrong = []
@@ -96,7 +97,7 @@ def test_texts(file):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("file", ["engine", "Tensor", "nn", "nn.functional", "linalg"])
+@over("file", ["engine", "Tensor", "nn", "nn.functional", "linalg"])
 def test_texts_of_operations(file):
     """Whoever takes a tensor says which shapes and dtypes, and which errors there are."""
     wrong = []
@@ -110,7 +111,7 @@ def test_texts_of_operations(file):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("file", FILES)
+@over("file", FILES)
 def test_help_shows_the_texts(file):
     """Those of methods that a base class has, and of static and class methods, too."""
     wrong = []
@@ -129,7 +130,7 @@ def test_two_files_may_name_each_other(tmp_path, monkeypatch):
     assert help.texts("one") == help.texts("two") == {"x": "The x.\n\nAll.\n\nMore.", "y": "The y.\n\nOthers."}
 
 
-@pytest.mark.parametrize("file", FILES)
+@over("file", FILES)
 def test_a_name_has_one_text(file):
     paths = [p for p in Path(help.__file__).parent.glob("*.md") if p.stem.partition("-")[0] == file]
     heads = re.findall(r"(?m)^## (.+)", "\n".join(path.read_text(encoding="utf-8") for path in paths))
@@ -153,7 +154,7 @@ def told(file, package, skip=()):
     return "".join(report)
 
 
-@pytest.mark.parametrize("file", FILES)
+@over("file", FILES)
 def test_examples(file):
     assert not (report := told(file, engine)), report
 
@@ -165,7 +166,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("file", [f for f in FILES if f not in ENGINE_ALONE])
+@over("file", [f for f in FILES if f not in ENGINE_ALONE])
 def test_examples_under_pytorch(file):
     torch = pytest.importorskip("torch")
     state = torch.get_rng_state()
@@ -174,7 +175,7 @@ def test_examples_under_pytorch(file):
     assert not report, report
 
 
-@pytest.mark.parametrize("file", FILES)
+@over("file", FILES)
 def test_what_is_public_has_a_text(file):
     """Each name that PyTorch has too; ``dir()`` shows no other."""
     torch = pytest.importorskip("torch")
@@ -197,7 +198,7 @@ def test_what_is_public_has_a_text(file):
     assert not there - shown - elsewhere, sorted(there - shown)
 
 
-@pytest.mark.parametrize("file", ["engine", *MODULES])
+@over("file", ["engine", *MODULES])
 def test_dir(file):
     module = place(file)
     assert set(dir(module)) == {n for n in help.texts(file) if "." not in n}

@@ -40,7 +40,7 @@ TABLE_OF_ROWS = "rules"  # tests/**/test_rules.py has a table of the operations,
 # Tests that run over tables of all lessons, exercises, questions.
 OVER_LESSONS = (
     *("build", "checks", "compile_lessons", "device_lessons", "exercises", "folds", "materials", "notebooks"),
-    *("predictions", "right_answers", "slips", "teaching", "variants", "written"),
+    *("predictions", "slips", "teaching", "variants", "written"),
 )
 OF_A_FOLDER = ("widget", "style")  # a figure's front end in a folder of its own
 COMMON = 30  # a word in more files than these, `sum` say, chooses by the names of tests alone

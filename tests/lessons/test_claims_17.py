@@ -107,9 +107,8 @@ def test_the_whole_of_8192_does_not_fit_and_each_of_the_three_ways_does():
     assert fitting == {"whole": False, "in_parts": True, "with_checkpoints": True, "in_16_bits": True}
 
 
-@pytest.mark.parametrize(
-    "first", [in_parts, *(pytest.param(way, marks=pytest.mark.slow) for way in (with_checkpoints, in_16_bits))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [in_parts, with_checkpoints, in_16_bits])
 def test_that_does_not_depend_on_what_was_in_the_cache_before(first):
     training = Training()
     sim.empty_cache()
@@ -118,6 +117,7 @@ def test_that_does_not_depend_on_what_was_in_the_cache_before(first):
     assert not training.fits(8192) and training.fits(4096)
 
 
+@pytest.mark.slow
 def test_of_groups_of_layers_four_alone_fit():
     training = Training()
     assert [layers for layers in (1, 2, 4, 8, 16) if training.fits(8192, with_checkpoints, layers=layers)] == [4]

@@ -11,6 +11,9 @@ import pytest
 pytest.importorskip("jupytext")
 pytest.importorskip("cloudpickle")
 
+from over_tables import over
+from right_answers import ANSWERS, VALUES
+
 import engine
 from course.authoring.build import build, execute, jobs, read_source
 from course.base.notebooks import ROOT, lesson_file
@@ -26,7 +29,6 @@ REGION = re.compile(r"(?ms)^[ \t]*### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTI
 each_exercise = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.key)
 each_blank = pytest.mark.parametrize("job", BLANKS, ids=lambda job: job.name)
 each_notebook = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.named(job.notebook))
-WRONG = [(exercise, number) for exercise in EXERCISES for number in range(len(exercise.wrong))]
 
 
 def attempt(exercise, folder: str):
@@ -77,7 +79,7 @@ def test_the_lesson_links_to_the_learners_own_copy(job):
     assert f"](../my_exercises/{job.name}.ipynb)" in lesson.read_text(encoding="utf-8")
 
 
-@each_exercise
+@over("exercise", EXERCISES)
 def test_an_exercise_has_points_three_hints_and_two_wrong_answers_with_words_of_their_own(exercise):
     assert exercise.points in (1, 2, 3, 4, 5)
     assert len(exercise.hints) == 3 and all(exercise.hints)
@@ -85,7 +87,7 @@ def test_an_exercise_has_points_three_hints_and_two_wrong_answers_with_words_of_
     assert len(says) >= 2 and len(set(says)) == len(says) and all(len(message.split()) >= 4 for message in says)
 
 
-@each_exercise
+@over("exercise", EXERCISES)
 def test_hidden_tests_stand_in_the_solution_where_the_exercise_has_any(exercise):
     source = lesson_file(exercise.lesson, "exercises.md").read_text(encoding="utf-8")
     region = rf'### BEGIN HIDDEN TESTS\ncheck\("{exercise.key}", .*, hidden=True\)\n### END HIDDEN TESTS\n'
@@ -95,18 +97,24 @@ def test_hidden_tests_stand_in_the_solution_where_the_exercise_has_any(exercise)
 # --- Blank, solved, wrong
 
 
-@each_exercise
+@over("exercise", EXERCISES)
 def test_the_blank_one_is_not_attempted(exercise):
     assert learner._is_blank(exercise, attempt(exercise, "exercises"))
 
 
+@pytest.mark.filterwarnings("ignore")  # a learner's code may be warned
 @each_exercise
-def test_the_worked_solution_is_correct(exercise):
+def test_the_worked_solution_and_other_right_answers_are_correct(exercise):
     solved = attempt(exercise, "solutions")
     assert not learner._is_blank(exercise, solved)
-    assert judge.judge(exercise, solved) == judge.Verdict(judge.CORRECT)
-    if exercise.hidden:
-        assert judge.judge(exercise, solved, hidden=True) == judge.Verdict(judge.CORRECT)
+    others = [answer for key, answer in ANSWERS + VALUES if key == exercise.key]
+    for answer in (solved, *others):
+        for hidden in {False, exercise.hidden}:
+            assert judge.judge(exercise, answer, hidden=hidden) == judge.Verdict(judge.CORRECT), answer
+
+
+def test_other_right_answers_are_of_exercises():
+    assert {key for key, _ in ANSWERS + VALUES} <= EXERCISES_BY_KEY.keys()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -137,37 +145,35 @@ def test_a_row_of_slips_is_of_an_exercise_and_does_not_hold_the_right_answer(key
     assert all(len(mark) == 12 and 1 <= len(says) <= 2 for mark, says in row.items())
 
 
-@pytest.mark.filterwarnings("ignore")  # a learner's code may be warned
-@pytest.mark.parametrize(("exercise", "number"), WRONG, ids=[f"{exercise.key}-{number}" for exercise, number in WRONG])
-def test_a_usual_mistake_is_named(exercise, number):
-    wrong, says = exercise.wrong[number]
-    verdict = judge.judge(exercise, wrong)
-    assert (verdict.state, verdict.message) == (judge.NOT_YET, says)
-    assert verdict.rows
-
-
-ENTRIES = [
-    (exercise, place, row)
-    for exercise in EXERCISES
-    for place, rows in exercise.entries.items()
-    for row in ([rows] if isinstance(rows, str) else rows)
-    if not isinstance(row, str)
-]
-PROPERTIES = [(exercise, one) for exercise in EXERCISES for one in exercise.properties]
-
-
-@pytest.mark.parametrize(("exercise", "place", "row"), ENTRIES, ids=[f"{e.key}-{p}" for e, p, _ in ENTRIES])
-def test_a_wrong_entry_is_named_where_all_others_are_right(exercise, place, row):
-    answer = exercise.answer
-    if isinstance(answer, dict):
-        given = answer | {place: row[0]}
-    else:
-        given = [row[0] if number == place else entry for number, entry in enumerate(answer, start=1)]
-    verdict = judge.judge(exercise, given)
-    assert verdict.state == judge.NOT_YET and verdict.message.endswith(row[1])
+@pytest.mark.filterwarnings("ignore")
+@each_exercise
+def test_usual_mistakes_are_named(exercise):
+    verdicts = [judge.judge(exercise, wrong) for wrong, _ in exercise.wrong]
+    assert [(verdict.state, verdict.message) for verdict in verdicts] == [
+        (judge.NOT_YET, says) for _, says in exercise.wrong
+    ]
+    assert all(verdict.rows for verdict in verdicts)
 
 
 @each_exercise
+def test_a_wrong_entry_is_named_where_all_others_are_right(exercise):
+    unnamed = []
+    for place, rows in exercise.entries.items():
+        for row in [rows] if isinstance(rows, str) else rows:
+            if isinstance(row, str):
+                continue
+            answer = exercise.answer
+            if isinstance(answer, dict):
+                given = answer | {place: row[0]}
+            else:
+                given = [row[0] if number == place else entry for number, entry in enumerate(answer, start=1)]
+            verdict = judge.judge(exercise, given)
+            if verdict.state != judge.NOT_YET or not verdict.message.endswith(row[1]):
+                unnamed.append((place, row, verdict))
+    assert unnamed == []
+
+
+@over("exercise", EXERCISES)
 def test_entries_speak_of_places_that_there_are(exercise):
     answer = exercise.answer
     places = range(1, len(answer) + 1) if isinstance(answer, list | tuple) else answer
@@ -175,10 +181,11 @@ def test_entries_speak_of_places_that_there_are(exercise):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("exercise", "one"), PROPERTIES, ids=[f"{e.key}-{one.says[:20]}" for e, one in PROPERTIES])
-def test_who_lacks_a_property_is_told(exercise, one):
-    verdict = judge.judge(exercise, one.example, source=learner._source(one.example))
-    assert verdict.state == judge.NOT_YET and one.says in verdict.message.splitlines()
+@each_exercise
+def test_who_lacks_a_property_is_told(exercise):
+    for one in exercise.properties:
+        verdict = judge.judge(exercise, one.example, source=learner._source(one.example))
+        assert verdict.state == judge.NOT_YET and one.says in verdict.message.splitlines(), one.says
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -277,7 +277,7 @@ def interrupted_everywhere(region, most):
 @pytest.mark.filterwarnings("ignore")  # what an interrupted backward pass tells, and what callbacks drop
 @pytest.mark.parametrize("region", REGIONS)
 def test_an_interrupt_leaves_nothing_behind(region):
-    interrupted_everywhere(region, most=24)
+    interrupted_everywhere(region, most=10)
 
 
 @pytest.mark.slow
@@ -325,28 +325,30 @@ def test_the_first_hook_is_attached_whenever_its_registering_was_interrupted():
 
 
 INSTALL = """
-import sys
-sys.path[:0] = sys.argv[2:]
+import os, sys
+sys.path[:0] = sys.argv[1:]
 import engine
 import engine.amp
-from test_interrupts import places, traced
+from test_interrupts import traced
 from engine.amp import autocast_mode
-at = int(sys.argv[1])
-events, error = traced(autocast_mode.install, at)
-assert error is not None
-with engine.autocast("cpu"):
-    a, layer = engine.ones(2, 2), engine.nn.Linear(2, 2)
-    assert (a @ a).dtype is engine.mm(a, a).dtype is layer(a).dtype is engine.bfloat16
-    assert engine.nn.functional.mse_loss(a.bfloat16(), a).dtype is engine.float32
-assert (engine.ones(2, 2) @ engine.ones(2, 2)).dtype is engine.float32
+for at in 5, 60, 333, 999:
+    if child := os.fork():
+        assert os.waitpid(child, 0)[1] == 0, at
+        continue
+    events, error = traced(autocast_mode.install, at)
+    assert error is not None
+    with engine.autocast("cpu"):
+        a, layer = engine.ones(2, 2), engine.nn.Linear(2, 2)
+        assert (a @ a).dtype is engine.mm(a, a).dtype is layer(a).dtype is engine.bfloat16
+        assert engine.nn.functional.mse_loss(a.bfloat16(), a).dtype is engine.float32
+    assert (engine.ones(2, 2) @ engine.ones(2, 2)).dtype is engine.float32
+    break
 """
 
 
-@pytest.mark.parametrize("at", [5, 60, 333, 999])
-def test_autocast_is_complete_after_an_interrupted_first_region(at):
-    subprocess.run(
-        [sys.executable, "-c", INSTALL, str(at), "tests/engine/core"], check=True, cwd=Path(__file__).parents[3]
-    )
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_autocast_is_complete_after_an_interrupted_first_region():
+    subprocess.run([sys.executable, "-c", INSTALL, "tests/engine/core"], check=True, cwd=Path(__file__).parents[3])
 
 
 # ---- in a notebook
@@ -378,11 +380,6 @@ def test_the_next_cell_of_a_notebook_is_as_ever():
     subprocess.run([sys.executable, "-c", CELLS], check=True, cwd=Path(__file__).parents[3], stdout=subprocess.DEVNULL)
 
 
-def test_without_a_notebook_nothing_watches_for_interrupts():
-    code = "import sys, engine; assert 'engine.autograd.interrupted' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[3])
-
-
 # ---- forks
 
 FORKS = """
@@ -407,9 +404,9 @@ def work(once=False):
 work(once=True)  # what is imported meanwhile is behind a lock of Python's own
 threads = [threading.Thread(target=work, daemon=True) for _ in range(6)]
 for t in threads: t.start()
-time.sleep(0.3)
+time.sleep(0.1)
 children = []
-for _ in range(8):
+for _ in range(4):
     time.sleep(0.02)
     child = os.fork()
     if not child:

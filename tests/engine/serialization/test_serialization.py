@@ -7,8 +7,6 @@ import os
 import pickle
 import stat
 import struct
-import subprocess
-import sys
 import tracemalloc
 from collections import Counter, OrderedDict, namedtuple
 from pathlib import Path
@@ -137,13 +135,13 @@ objects = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(objects)
 def test_any_object_comes_out_as_it_went_in(obj):
     assert_same(obj, again(obj))
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(st.data())
 def test_what_shares_memory_shares_it_after(data):
     """Views of one tensor: each element of each lies at the same distance from the others as before."""
@@ -623,7 +621,7 @@ json_values = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.sampled_from(["value", "tensors", "strides", "version"]), json_values)
 def test_any_structure_gives_an_object_or_the_error(where, value):
     def change(structure):
@@ -635,7 +633,7 @@ def test_any_structure_gives_an_object_or_the_error(where, value):
         assert str(e).startswith("cannot load this file: ")
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data())
 def test_any_change_of_a_files_bytes_gives_an_object_or_the_error(data):
     whole = bytearray(saved({"a": engine.arange(4.0), "b": [engine.tensor([True]), {"x": (1, 2.5)}]}))
@@ -670,13 +668,3 @@ def test_a_pickle_is_never_run(tmp_path):
         with pytest.raises(RuntimeError, match="cannot load"):
             loaded(pickle.dumps(Bomb(), protocol))
     assert not (tmp_path / "ran").exists()
-
-
-def test_another_process_reads_what_this_one_wrote(tmp_path):
-    engine.save({"x": engine.arange(3)}, tmp_path / "x.pt")
-    code = f"import engine; print(engine.load({str(tmp_path / 'x.pt')!r}))"
-    root = Path(engine.__file__).parent.parent
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300, cwd=root
-    )
-    assert out.stdout.strip() == "{'x': tensor([0, 1, 2])}"

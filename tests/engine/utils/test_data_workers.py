@@ -23,21 +23,29 @@ import numpy as np
 import pytest
 
 import engine
-from engine.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
+from engine.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 from engine.utils.data import worker as workers
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on a machine with one processor
 
 LIMIT = 240  # seconds: far more than anything here takes, also on a busy machine
 METHODS = multiprocessing.get_all_start_methods()
+if "forkserver" in METHODS:  # one process imports the engine for all workers here that come from it
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["engine.utils.data.worker"])
 forked = pytest.mark.skipif("fork" not in METHODS, reason="what a test defines cannot be pickled")
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has no signals to send")
+
+
+def in_gate(*chosen):
+    """The ways to start workers, of which those that are not chosen run in the long tests alone."""
+    marks = {m: [pytest.mark.slow] * (m not in chosen) for m in METHODS}
+    return pytest.mark.parametrize("method", [pytest.param(m, marks=marks[m]) for m in METHODS])
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """Workers that are told to end do so by themselves, however long that takes here."""
-    monkeypatch.setattr(workers, "GRACE", LIMIT / 12)
+    monkeypatch.setattr(workers, "GRACE", LIMIT)
 
 
 def loader(dataset, *args, **options):
@@ -142,15 +150,26 @@ def fail(worker):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_batches_come_in_the_order_of_one_process(method, shuffle):
-    rows = TensorDataset(engine.arange(50), engine.arange(100.0).reshape(50, 2))
-    found = []
-    for options in ({}, {"num_workers": 2, "timeout": LIMIT, "multiprocessing_context": method}):
-        engine.manual_seed(0)
-        found.append([[t.tolist() for t in b] for b in DataLoader(rows, 4, shuffle=shuffle, **options)])
-    assert found[0] == found[1]
-    assert len(found[0]) == 13
+def test_batches_come_in_order_through_shared_memory_and_workers_end_when_their_iterator_is_dropped(method):
+    dataset, before = Images([LARGE] * 40), set(multiprocessing.active_children())
+    engine.manual_seed(0)
+    expected = [[i.item() for i in more["index"]] for _, more in DataLoader(dataset, 2, shuffle=True)]
+    engine.manual_seed(0)
+    iterator = iter(loader(dataset, 2, shuffle=True, multiprocessing_context=method))
+    for indices in expected[:12]:
+        x, more = next(iterator)
+        assert more["index"].tolist() == x[:, 0].tolist() == x[:, -1].tolist() == indices
+        assert more["half"].dtype is engine.bfloat16
+        x += 1  # its memory is not lent
+    team = iterator.team
+    assert team.need >= 8 * LARGE
+    assert len(set(multiprocessing.active_children()) - before) == 2
+    del iterator
+    gc.collect()
+    assert team.stopped
+    assert_gone(m.process for m in team.members)
+    assert [m.process.exitcode for m in team.members] == [0, 0]
+    assert not set(multiprocessing.active_children()) - before
 
 
 def test_every_way_to_form_batches():
@@ -354,15 +373,6 @@ def assert_images(batches, sizes):
     assert i + 1 == len(sizes)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_large_batches_go_through_shared_memory(method):
-    sizes = [LARGE] * 12
-    iterator = iter(loader(Images(sizes), multiprocessing_context=method))
-    first = next(iterator)
-    assert_images([first, *iterator], sizes)
-    assert iterator.team.need >= 4 * LARGE
-
-
 def test_there_is_a_slot_for_each_batch_that_is_asked_for_and_no_more():
     iterator = iter(loader(Images([2 * LARGE] * 20)))
     seen = set()
@@ -482,7 +492,7 @@ def kill(i):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@in_gate("fork", "forkserver")
 def test_a_worker_that_exits_is_reported(method):
     with pytest.raises(RuntimeError, match=r"exited unexpectedly: exit code 3"):
         list(loader(Calling(leave), 1, multiprocessing_context=method))
@@ -549,21 +559,6 @@ def assert_gone(processes):
         assert p.exitcode is not None
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_workers_end_when_their_iterator_is_dropped(method):
-    before = set(multiprocessing.active_children())
-    iterator = iter(loader(Images([2 * LARGE] * 40), multiprocessing_context=method))
-    next(iterator)
-    team = iterator.team
-    assert len(set(multiprocessing.active_children()) - before) == 2
-    del iterator
-    gc.collect()
-    assert team.stopped
-    assert_gone(m.process for m in team.members)
-    assert [m.process.exitcode for m in team.members] == [0, 0]
-    assert not set(multiprocessing.active_children()) - before
-
-
 def test_workers_end_with_the_epoch():
     batches = loader(Squares())
     for _ in range(2):
@@ -608,7 +603,7 @@ class Images(Dataset):
 
 def batches(**options):
     global iterator
-    iterator = iter(DataLoader(Images(), 4, num_workers=2, **options))
+    iterator = iter(DataLoader(Images(), 4, **options))
     for batch in iterator:
         print(*(slot.name for slot in [*iterator.team.free, *iterator.team.lent.values()]))
         yield batch[:, 0].tolist()
@@ -649,14 +644,17 @@ def assert_freed(names):
             SharedMemory(name)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("ending", ["pass", "sys.exit(0)", "raise SystemExit"])
-def test_workers_end_with_the_interpreter(tmp_path, method, ending):
+def workers_of(method):
+    """As words in a program: one worker where each imports the engine for itself."""
+    return f"multiprocessing_context={method!r}, num_workers={2 if method == 'fork' else 1}"
+
+
+@in_gate("fork", "forkserver")
+def test_workers_end_with_the_interpreter(tmp_path, method):
     body = f"""
-        for batch in batches(persistent_workers=True, multiprocessing_context={method!r}):
+        for batch in batches(persistent_workers=True, {workers_of(method)}):
             if batch[0] == 20:
                 break
-        {ending}
     """
     with program(tmp_path, body) as process:
         out, err = process.communicate(timeout=LIMIT)
@@ -665,9 +663,9 @@ def test_workers_end_with_the_interpreter(tmp_path, method, ending):
 
 
 @posix
-@pytest.mark.parametrize("method", METHODS)
+@in_gate("fork", "spawn")
 def test_ctrl_c_ends_all_with_one_traceback(tmp_path, method):
-    with program(tmp_path, f"for batch in batches(multiprocessing_context={method!r}): pass") as process:
+    with program(tmp_path, f"for batch in batches({workers_of(method)}): pass") as process:
         lines = [process.stdout.readline() for _ in range(5)]
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
         out, err = process.communicate(timeout=LIMIT)
@@ -695,9 +693,9 @@ def test_after_ctrl_c_the_program_can_go_on(tmp_path):
 
 
 @posix
-@pytest.mark.parametrize("method", METHODS)
+@in_gate("fork", "forkserver")
 def test_workers_end_when_the_main_process_is_killed(tmp_path, method):
-    with program(tmp_path, f"for batch in batches(multiprocessing_context={method!r}): pass") as process:
+    with program(tmp_path, f"for batch in batches({workers_of(method)}): pass") as process:
         lines = [process.stdout.readline() for _ in range(5)]
         process.kill()
         out, _ = process.communicate(timeout=LIMIT)
@@ -705,22 +703,17 @@ def test_workers_end_when_the_main_process_is_killed(tmp_path, method):
 
 
 @pytest.mark.skipif("spawn" not in METHODS, reason="workers can be forked alone")
-def test_a_dataset_that_a_worker_cannot_find_says_what_to_do():
+def test_a_dataset_that_a_worker_cannot_find_says_what_to_do(monkeypatch):
     """A class that is in no file, as those of a notebook's cells."""
-    code = textwrap.dedent("""
-        from engine.utils.data import DataLoader, Dataset
-        class Mine(Dataset):
-            __len__ = lambda self: 3
-        next(iter(DataLoader(Mine(), num_workers=1, multiprocessing_context="spawn")))
-    """)
-    root = Path(engine.__file__).parent.parent
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=False, cwd=root
-    )
-    assert "Caught AttributeError in DataLoader worker process 0." in out.stderr
-    assert "at the top of a .py file" in out.stderr
+    mine = type("Mine", (Squares,), {"__module__": "__main__"})
+    monkeypatch.setattr(sys.modules["__main__"], "Mine", mine, raising=False)
+    method = "forkserver" if "forkserver" in METHODS else "spawn"
+    with pytest.raises(AttributeError, match="Caught AttributeError in DataLoader worker process 0") as caught:
+        next(iter(loader(mine(), num_workers=1, multiprocessing_context=method)))
+    assert "at the top of a .py file" in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("spawn" not in METHODS, reason="workers can be forked alone")
 def test_a_program_without_a_main_guard_ends_with_an_error(tmp_path):
     file = tmp_path / "unguarded.py"

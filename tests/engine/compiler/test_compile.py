@@ -6,7 +6,6 @@ import itertools
 import pickle
 import re
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,9 +14,8 @@ from over_tables import over
 from test_rules import CASES, inputs, run, weights
 
 import engine
-from engine import compiler, nn
+from engine import nn
 from engine.compiler import GraphBreak, explain
-from engine.nn import functional as F
 from engine.ops.rows import registry
 
 pytestmark = pytest.mark.usefixtures("generator")
@@ -186,13 +184,6 @@ def test_two_tensors_on_one_array_are_two_inputs():
     assert engine.equal(compiled(x, z), x - 2 * z)
 
 
-def test_more_captures_than_the_limit_run_eagerly():
-    compiled = engine.compile(lambda x, k: x * k)
-    for k in range(compiler.LIMIT + 3):
-        assert engine.equal(compiled(engine.ones(2), k), engine.full((2,), float(k)))
-    assert counted(compiled) == compiler.LIMIT
-
-
 # ---- what cannot be captured
 
 
@@ -254,19 +245,6 @@ def test_printing_prints_each_time(capsys):
         engine.compile(shown, fullgraph=True)(numbers(3))
 
 
-def test_what_is_put_into_a_list_is_put_there_once():
-    calls = []
-
-    def counting(x):
-        calls.append(1)
-        return x * 2
-
-    compiled = engine.compile(counting)
-    for n in range(1, 12):
-        compiled(numbers(3))
-        assert len(calls) == n
-
-
 def test_a_module_of_the_users_own():
     class Net(nn.Module):
         def __init__(self):
@@ -314,18 +292,6 @@ def test_what_is_kept_outside_runs_eagerly():
     assert len(kept) == 1 and engine.equal(kept[0], numbers(3) * 2)
 
 
-def test_backward_inside_runs_eagerly():
-    w = numbers(3, grad=True)
-
-    def step(x):
-        loss = (x * w).sum()
-        loss.backward()
-        return loss.detach()
-
-    engine.compile(step)(numbers(3, seed=1))
-    assert engine.equal(w.grad, numbers(3, seed=1))
-
-
 def test_a_users_error_is_the_users():
     def wrong(x):
         return x @ x
@@ -335,14 +301,6 @@ def test_a_users_error_is_the_users():
     with pytest.raises(RuntimeError) as compiled:
         engine.compile(wrong)(numbers(2, 3))
     assert str(compiled.value) == str(eager.value)
-
-
-def test_a_check_that_finds_another_answer_runs_eagerly():
-    x, target = numbers(2, 3), engine.tensor([0, 1])
-    compiled = captured(lambda x, target: F.cross_entropy(x, target), x, target)
-    with pytest.raises(IndexError, match="Target 3 is out of bounds"):
-        compiled(x, engine.tensor([0, 3]))
-    assert compiled.entries[0].deviations == 1
 
 
 # ---- what eager does, too
@@ -437,21 +395,6 @@ def test_inside_of_a_transform_it_is_the_function():
     assert engine.equal(engine.vmap(compiled)(numbers(4, 3)), (numbers(4, 3) ** 2).sum(1))
 
 
-def test_compiled_inside_of_compiled():
-    inner = engine.compile(lambda x: x.tanh())
-    x = numbers(3)
-    assert engine.equal(captured(lambda x: inner(x) * 2, x)(x), x.tanh() * 2)
-
-
-def test_autocast_is_as_eager():
-    model, x, _ = model_and_data()
-    compiled = engine.compile(model)
-    compiled(x)
-    with engine.autocast("cpu", dtype=engine.bfloat16):
-        assert compiled(x).dtype == model(x).dtype == engine.bfloat16
-    assert compiled(x).dtype == engine.float32
-
-
 def test_inference_mode_is_as_eager():
     x, w = numbers(5, 3), numbers(3, 4, grad=True)
     compiled = captured(affine, x, w)
@@ -467,25 +410,6 @@ def test_forward_mode_is_as_eager():
     assert engine.equal(ours[0], theirs[0]) and engine.equal(ours[1], theirs[1])
 
 
-def test_batch_norm_keeps_its_statistics():
-    model, twin = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
-    compiled, x = engine.compile(model), numbers(8, 3)
-    for _ in range(3):
-        assert engine.equal(compiled(x), twin(x))
-    assert engine.equal(model.running_mean, twin.running_mean) and model.num_batches_tracked == 3
-    model.eval(), twin.eval()
-    np.testing.assert_allclose(compiled(x).detach().numpy(), twin(x).detach().numpy(), 1e-6)
-
-
-def test_hooks_of_a_module_run():
-    model, x, seen = nn.Linear(3, 2), numbers(4, 3), []
-    compiled = engine.compile(model)
-    compiled(x)
-    model.register_forward_hook(lambda module, inputs, output: seen.append(output))
-    compiled(x), compiled(x)
-    assert len(seen) == 2
-
-
 def test_a_replaced_parameter_is_used():
     model, x = nn.Linear(3, 2), numbers(4, 3)
     compiled = engine.compile(model)
@@ -496,46 +420,10 @@ def test_a_replaced_parameter_is_used():
     assert engine.equal(compiled(x), model(x))
 
 
-def test_captures_in_several_threads():
-    def work(seed):
-        x, w = numbers(5, 3 + seed, seed=seed), numbers(3 + seed, 4, seed=seed, grad=True)
-        compiled = engine.compile(affine)
-        for _ in range(20):
-            w.grad = None
-            compiled(x, w).sum().backward()
-            (expected,) = engine.autograd.grad(affine(x, w).sum(), w)
-            np.testing.assert_allclose(w.grad.numpy(), expected.numpy(), 1e-5)
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(work, range(8)))
-
-
 def model_and_data():
     engine.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.LayerNorm(16), nn.Linear(16, 3))
     return model, engine.randn(20, 8), engine.randint(0, 3, (20,))
-
-
-def losses(compile):
-    """Of 20 steps of training."""
-    model, x, y = model_and_data()
-    run = compile(model)
-    optimizer = engine.optim.Adam(model.parameters(), lr=0.01)
-    found = []
-    for _ in range(20):
-        optimizer.zero_grad()
-        loss = F.cross_entropy(run(x), y)
-        loss.backward()
-        optimizer.step()
-        found.append(loss.item())
-    return found
-
-
-def test_training_a_compiled_model():
-    expected = losses(lambda model: model)
-    np.testing.assert_allclose(losses(lambda model: engine.compile(model, fullgraph=True)), expected, 1e-5)
-    assert expected[-1] < expected[0] / 2
 
 
 def test_a_compiled_module_is_a_module():
@@ -565,19 +453,6 @@ def test_what_is_set_on_a_compiled_module_is_set_on_the_module():
     assert model.training and compiled(engine.ones(2)).tolist() == [0, 0]
     compiled.training = False
     assert not model.training
-
-
-def test_a_method_can_be_decorated():
-    class Scale:
-        def __init__(self, k):
-            self.k = k
-
-        @engine.compile
-        def times(self, x):
-            return x * self.k
-
-    x = numbers(3)
-    assert engine.equal(Scale(2).times(x), x * 2) and engine.equal(Scale(3).times(x), x * 3)
 
 
 def test_options():
@@ -691,7 +566,7 @@ def random_function(seed):
     return f
 
 
-@pytest.mark.parametrize("size, seed", some_of(40, 12, 7) + some_of(40, 3, 190))
+@pytest.mark.parametrize("size, seed", some_of(40, 12, 7) + some_of(40, 1, 190))
 def test_random_functions(size, seed):
     f = random_function(seed)
     compiled = engine.compile(f, fullgraph=True)

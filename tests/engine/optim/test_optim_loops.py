@@ -93,21 +93,6 @@ def test_a_loop_gives_what_numpy_gives_to_the_bit(make, dtype):
     assert algorithms.Looped not in kinds(without)
 
 
-@over("make", STEPS)
-def test_twenty_steps_follow_pytorchs(make):
-    torch = pytest.importorskip("torch")
-    ours, theirs = parameters(), parameters(torch)
-    optimizer, reference = made(make, ours), made(make, theirs, torch)
-    for seed in range(20):
-        give_gradients(engine, ours, seed)
-        give_gradients(torch, theirs, seed)
-        step_as_loop(optimizer)
-        reference.step()
-    for p, q in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), 2e-5, 2e-6)
-        assert p._version == q._version
-
-
 def test_groups_have_options_of_their_own_which_may_change():
     make = "AdamW([{'params': p[:3]}, {'params': p[3:], 'lr': 0.1, 'weight_decay': 0, 'amsgrad': True}], lr=0.01)"
     a, b = (made(make, parameters()) for _ in range(2))

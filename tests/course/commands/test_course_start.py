@@ -46,13 +46,35 @@ def run(*command, cwd=ROOT, timeout=300, **variables):
 # The door
 
 
-@pytest.mark.parametrize("version", [(2, 7, 18), (3, 6, 15), (3, 10, 13)])
-def test_a_python_that_is_too_old_is_told_what_is_needed(version):
-    code = f"import sys, runpy; sys.version_info = {version}; runpy.run_module('course', run_name='__main__')"
-    done = run(sys.executable, "-c", code)
-    assert done.returncode == 1
-    assert f"Python 3.11 or newer is needed, this is {version[0]}.{version[1]}" in done.stderr
-    assert "Traceback" not in done.stderr
+STARTS = """
+import contextlib, io, json, runpy, sys
+
+def start(command, encoding="utf-8"):
+    "`python -m course` once more in this process, as with PYTHONIOENCODING: the exit code, and what is written."
+    said = sys.stdout, sys.stderr = [io.TextIOWrapper(io.BytesIO(), encoding, newline="") for _ in range(2)]
+    try:
+        sys.argv[1:] = command
+        runpy.run_module("course", run_name="__main__")
+    except SystemExit as end:
+        return end.code, *(stream.flush() or stream.buffer.getvalue().decode(encoding) for stream in said)
+    finally:
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+"""
+
+
+def answers(expression, python=(sys.executable,), root=ROOT, **options):
+    """What a process with `start` computes: a Python costs a tenth of a second, and one with the course's parts two."""
+    code = f"{STARTS}\nsys.path.insert(0, {str(root)!r})\nanswers = {expression}\nprint(json.dumps(answers))"
+    done = run(*python, "-c", code, **options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_python_that_is_too_old_is_told_what_is_needed(tmp_path):
+    versions = [(2, 7, 18), (3, 6, 15), (3, 10, 13)]
+    told = answers(f"[setattr(sys, 'version_info', old) or start([]) for old in {versions}]", PATH=str(tmp_path))
+    for (code, _, says), version in zip(told, versions, strict=True):
+        assert code == 1 and f"Python 3.11 or newer is needed, this is {version[0]}.{version[1]}" in says
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has one door for all Pythons, py")
@@ -72,12 +94,10 @@ def test_the_door_parses_on_old_pythons(name):
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr | ast.AnnAssign | ast.NamedExpr)]
 
 
-@pytest.mark.parametrize("command", [[], ["--help"], *([name, "--help"] for name in cli.COMMANDS)])
-def test_help_needs_nothing_installed(command):
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[1:] = {command}"
-    done = run(*BARE, "-c", f"{code}; import runpy; runpy.run_module('course', run_name='__main__')")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "-m course" in done.stdout
+def test_help_needs_nothing_installed():
+    commands = [[], ["--help"], *([name, "--help"] for name in cli.COMMANDS)]
+    for command, (code, says, wrong) in zip(commands, answers(f"[*map(start, {commands})]", BARE), strict=True):
+        assert (code, wrong) == (0, "") and "-m course" in says, command
 
 
 def test_a_command_that_reads_notebooks_makes_no_grammar_of_addresses():
@@ -152,19 +172,14 @@ def abroad(tmp_path_factory):
     return root
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
-@pytest.mark.parametrize("command", ["doctor", "start 05", "progress", "reset 05 --yes"])
-def test_letters_that_a_code_page_lacks_are_spelled_out(abroad, command, encoding):
-    variables = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-m", "course", *command.split()], cwd=abroad, env=variables, capture_output=True, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    places = {"doctor": "notebooks in ", "start 05": ""}
-    if command in places:
-        assert f"{places[command]}{abroad}".encode(encoding, "backslashreplace") in b" ".join(done.stdout.split())
-    else:
-        assert done.stdout
+def test_letters_that_a_code_page_lacks_are_spelled_out(abroad):
+    commands = {"start 05": str(abroad), "progress": "", "reset 05 --yes": ""}
+    table = [(command, encoding) for command in commands for encoding in ("cp1252", "ascii", "utf-8")]
+    table.append(("doctor", "cp1252"))
+    told = answers(f"[start(command.split(), page) for command, page in {table}]", root=abroad, PYTHONPATH=str(ROOT))
+    for (command, page), (code, says, wrong) in zip(table, told, strict=True):
+        place = commands.get(command, f"notebooks in {abroad}").encode(page, "backslashreplace").decode(page)
+        assert (code, wrong) == (0, "") and says and place in " ".join(says.split()), (command, page)
 
 
 # What an environment has
@@ -271,6 +286,34 @@ def test_a_damaged_stamp_means_that_nothing_is_installed(project, tmp_path, cont
 
 
 # What is in the way of making an environment
+
+
+@pytest.mark.parametrize("damage", ["python gone", "killed installation", "without pyvenv.cfg", "a stray file"])
+def test_a_broken_environment_is_not_gone_on_with(tmp_path, monkeypatch, capsys, damage):
+    folder = tmp_path / ".venv"
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    monkeypatch.setattr(environment, "ready", lambda *_: True)
+
+    def run(command, **options):
+        if command[1:3] == ["-m", "venv"]:
+            command = [*command, "--without-pip"]  # which takes seconds
+        return subprocess.run(command, **options)
+
+    monkeypatch.setattr(environment, "subprocess", SimpleNamespace(**vars(subprocess) | {"run": run}))
+    python = environment.prepare(folder, "course")
+    if damage == "python gone":
+        python.unlink()
+    elif damage == "killed installation":
+        environment.write_stamp(folder, own=True)  # as the stamp stands while pip unpacks
+    elif damage == "without pyvenv.cfg":
+        (folder / "pyvenv.cfg").unlink()
+    else:
+        shutil.rmtree(folder)
+        folder.mkdir()
+        (folder / "junk").touch()
+    assert not environment.usable(folder) and environment.prepare(folder, "course") == python
+    assert environment.usable(folder) and not (folder / "junk").exists()
+    assert capsys.readouterr().err.count("is not whole: making it anew") == 1
 
 
 def test_nothing_is_in_the_way_of_a_new_folder(tmp_path):
@@ -488,26 +531,9 @@ def test_a_package_lost_since_is_put_back(clone):
     assert clone.start().stdout == clone.shows("1.0")
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "python gone",
-        pytest.param("killed installation", marks=pytest.mark.slow),
-        pytest.param("without pyvenv.cfg", marks=pytest.mark.slow),
-        pytest.param("a stray file", marks=pytest.mark.slow),
-    ],
-)
-def test_a_broken_environment_is_made_anew(clone, damage):
-    if damage == "python gone":
-        environment.python_in(clone.venv).unlink()
-    elif damage == "killed installation":
-        environment.write_stamp(clone.venv, own=True)  # as the stamp stands while pip unpacks
-    elif damage == "without pyvenv.cfg":
-        (clone.venv / "pyvenv.cfg").unlink()
-    else:
-        shutil.rmtree(clone.venv)
-        clone.venv.mkdir()
-        (clone.venv / "junk").touch()
+@pytest.mark.slow
+def test_a_broken_environment_is_made_anew(clone):
+    environment.python_in(clone.venv).unlink()
     again = clone.start()
     assert again.stdout == clone.shows("1.0")
     assert "is not whole: making it anew" in again.stderr

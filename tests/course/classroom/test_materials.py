@@ -7,6 +7,7 @@ import zipfile
 from xml.etree import ElementTree as xml
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("nbconvert")
 pytest.importorskip("docutils", reason="the extra `teach` makes materials")
@@ -24,7 +25,8 @@ from course.figures.predict import figure as predict
 
 LESSONS = lesson_notebooks()
 ASKED = {number: list(asked(path)) for number, path in LESSONS.items()}
-each_lesson = pytest.mark.parametrize("lesson", LESSONS)
+each_lesson = over("lesson", LESSONS)
+RENDERED = ("00", "05", "14")  # half a second each: the others are rendered among the slow ones
 
 
 @each_lesson
@@ -84,7 +86,9 @@ def test_a_handout_asks_and_does_not_answer(lesson):
     assert ".ipynb" not in page
 
 
-@each_lesson
+@pytest.mark.parametrize(
+    "lesson", [lesson if lesson in RENDERED else pytest.param(lesson, marks=pytest.mark.slow) for lesson in LESSONS]
+)
 def test_slides_have_every_part_and_take_nothing_from_the_network(lesson):
     page = slides.page(lesson, LESSONS[lesson])
     told = [html.unescape(re.sub("<[^>]*>", "", text)) for text in re.findall(r"<h2[^>]*>(.*?)<a class", page)]

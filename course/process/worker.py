@@ -300,7 +300,6 @@ def limit(seconds: float) -> None:
 
 
 def _serve() -> None:
-    import course.judging.judge  # noqa: F401  ahead of time
 
     reply, own = os.fdopen(os.dup(1), "wb"), os.getpid()
     os.dup2(2, 1)  # whatever is printed past Python's own sys.stdout is not a part of the answer
@@ -325,7 +324,6 @@ def _serve() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        import course.judging.judge  # noqa: F401  ahead of time
 
         forked.answer(socket.socket(fileno=int(sys.argv[1])), _serve)
     else:

@@ -1,13 +1,14 @@
 """Kernels that are forked from a process in which their imports are done: two seconds of computing less for each.
 
-The tests start seventy of them. A kernel is forked if it is one of this interpreter's, with this run's settings of
-Python; all others are started as ever.
+The tests start two hundred of them. A kernel is forked if it is one of this interpreter's; with the course's settings
+of Python, the course has been imported in it too.
 """
 
 import atexit
 import contextlib
 import gc
 import importlib
+import itertools
 import json
 import os
 import pathlib
@@ -23,28 +24,38 @@ from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvision
 from course.base.notebooks import ROOT, kernel_environment
 
 # Of Matplotlib all but what looks for the shell that it is imported in.
-KERNEL = ("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.datapub", "comm", "ipywidgets", "matplotlib.figure")
-COURSE = ("engine", "engine.nn", "engine.optim", "engine.func", "engine.compiler", "engine.utils.data", "engine.viz",
-          "course.learner.calls", "course.figures")  # fmt: skip
+KERNEL = ("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.datapub", "comm")
+COURSE = ("ipywidgets", "matplotlib.figure", "engine", "engine.nn", "engine.optim", "engine.func", "engine.compiler",
+          "engine.utils.data", "engine.viz", "course.learner.calls", "course.figures")  # fmt: skip
 LAUNCH = [sys.executable, "-m", "ipykernel_launcher"]
 KEPT = ("PYTHON", "OMP_", "OPENBLAS_", "MKL_", "MPL")  # what these libraries ask for once, when they are imported
 
 
 def settings(environment):
-    return {name: value for name, value in environment.items() if name.startswith(KEPT)}
+    return {name: value for name, value in environment.items() if name.startswith(KEPT) and name != "PYTHONPATH"}
+
+
+def places(environment):
+    return [place for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place]
+
+
+def hidden(environment):
+    """Whether another engine or course comes first on the path."""
+    before = itertools.takewhile(lambda place: pathlib.Path(place).resolve() != ROOT, places(environment))
+    files = ("engine.py", "engine/__init__.py", "course.py", "course/__init__.py")
+    return any(pathlib.Path(place, file).exists() for place in before for file in files)
 
 
 class Nursery:
     """The process that forks kernels, after it has imported these modules."""
 
-    def __init__(self, modules):
+    def __init__(self, modules, environment):
         self.line, theirs = socket.socketpair()
         self.lock = threading.Lock()
-        self.settings = settings(kernel_environment(ROOT))
-        environment = kernel_environment(ROOT)
         with theirs:
             command = [sys.executable, "-P", __file__, str(theirs.fileno()), *modules]
             options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            environment = environment | {"PYTHONPATH": str(ROOT)}  # a kernel's own comes with it
             self.process = subprocess.Popen(command, env=environment, pass_fds=[theirs.fileno()], **options)
         self.file = self.line.makefile("rwb")
         atexit.register(self.stop)
@@ -107,11 +118,14 @@ with_pytorch = False
 def nursery_for(command, environment):
     if command[: len(LAUNCH)] != LAUNCH:
         return None
-    modules = (*KERNEL, *(["torch"] if with_pytorch else []), *COURSE)
-    nursery = nurseries.get(modules)
+    modules = KERNEL
+    if settings(environment) == settings(kernel_environment(ROOT)) and not hidden(environment):
+        modules = (*KERNEL, *(["torch"] if with_pytorch else []), *COURSE)
+    key = (modules, *sorted(settings(environment).items()))
+    nursery = nurseries.get(key)
     if nursery is None or nursery.process.poll() is not None:
-        nursery = nurseries[modules] = Nursery(modules)
-    return nursery if settings(environment) == nursery.settings else None
+        nursery = nurseries[key] = Nursery(modules, environment)
+    return nursery
 
 
 # The process that forks
@@ -119,6 +133,8 @@ def nursery_for(command, environment):
 
 def nurse(line, modules):
     sys.path[:] = [place for place in sys.path if place]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "course"]:
+        del sys.modules[name]  # a notebook may have its own
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
@@ -149,11 +165,13 @@ def be_a_kernel(arguments, environment, folder):
     with contextlib.suppress(OSError):  # it leads a group of its own by now
         os.setsid()
     os.environ.clear()
+    sys.path[:] = [*places(environment), *(place for place in sys.path if place not in places(environment))]
     os.environ.update(environment | {"JPY_PARENT_PID": str(os.getppid())})
     os.chdir(folder)
     sys.argv[:] = ["ipykernel_launcher", *arguments]
     random.seed()
-    sys.modules["numpy"].random.seed()
+    if numbers := sys.modules.get("numpy.random"):
+        numbers.seed()
     from ipykernel import kernelapp
 
     kernelapp.launch_new_instance()

@@ -324,7 +324,6 @@ def _serve() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-
         forked.answer(socket.socket(fileno=int(sys.argv[1])), _serve)
     else:
         _serve()

@@ -84,14 +84,9 @@ UNATTENDED = {
 # notebook's cells depend on each other: pytest-xdist, where it is used, may only distribute whole files (`-n 2 --dist
 # loadfile`). That the notebooks are what their texts give, and have no faults, is tested elsewhere.
 SANITIZE = "tests/nbval_sanitize.cfg"
-VALIDATE_ARGS = (
-    "-p",
-    "course.authoring.validation.plugin",
-    "--undertorch",
-    f"--undertorch-options=--only outputs --sanitize-with {SANITIZE}",
-    "-p",
-    "no:randomly",
-)
+WHOLE = f"--undertorch-options=--only outputs --sanitize-with {SANITIZE}"
+BRIEF = f"{WHOLE} --brief"
+VALIDATE_ARGS = ("-p", "course.authoring.validation.plugin", "--undertorch", BRIEF, "-p", "no:randomly")
 
 
 def has_workers() -> bool:

@@ -10,11 +10,13 @@ from typing import Any
 
 from course.base.environment import Problem, ensure, say, workers
 from course.base.notebooks import (
+    BRIEF,
     COMMAND,
     EXECUTED,
     ROOT,
     SANITIZE,
     UNATTENDED,
+    WHOLE,
     has_workers,
     kernel_environment,
     validate_command,
@@ -26,10 +28,10 @@ HELP = """\
 usage: python -m course test [--without-pytorch] [--changed | --deep | --failed | pytest's own arguments]
 
 Without arguments: the tests of the engine and the course, and every notebook run again and compared with what is
-stored in it.
+stored in it. (A cell that trains for long, and whose output is not compared, takes fewer steps.)
   --changed  of all these what can be reached from what differs from the branch `main`, in git or not yet
   --deep     what takes minutes, and what needs a browser: every figure, whole environments, rounds of grading;
-             then all of the above once more without PyTorch
+             then all of the above once more without PyTorch, each cell to its end
   --failed   what failed the last time, and nothing else
   --without-pytorch  as if PyTorch were not installed
 With arguments of pytest's: pytest with these alone, say `python -m course test -k broadcast`.
@@ -70,7 +72,7 @@ def main(argv: list[str]) -> int:
     if alone or importlib.util.find_spec("torch") is None:
         return code
     say("\nThe tests and every notebook, as if PyTorch were not installed:")
-    code_alone = run(everything(), alone=True)
+    code_alone = run([WHOLE if argument == BRIEF else argument for argument in everything()], alone=True)
     if code:
         say(verdict(code))  # the last line is not to say that all passed
     return code or code_alone

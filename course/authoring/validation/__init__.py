@@ -44,6 +44,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     points = "try exercises with nbgrader's metadata, too: blank, solution, wrong answers (the check `exercises`)"
     parser.add_argument("--exercises", action="store_true", help=points)
     parser.add_argument("--timeout", type=_positive, default=300, metavar="S", help="seconds a cell may take (300)")
+    brief = "let exempt cells do less, where their metadata `brief` says so, as {'range(900)': 'range(9)'}"
+    parser.add_argument("--brief", action="store_true", help=brief)
     kernel = "a registered kernel (default: the Python that runs this); a second one is compared with the first"
     parser.add_argument("--kernel", action="append", default=[], metavar="NAME", help=kernel)
     also = "run all again with this in the place of an import, as `import torch as engine`, and compare the two"

@@ -79,7 +79,7 @@ def how_of(options: argparse.Namespace) -> How:
     usual = [name for name in names if name not in (NUMBERS, EXERCISES)]
     checks = frozenset([*(only or usual), *asked]) - frozenset(skip)
     kernels, masks = tuple(options.kernel or [None]), read(options.sanitize_with or configured(options.path))
-    return How(options.timeout, kernels, masks, checks, also, options.first_only)
+    return How(options.timeout, kernels, masks, checks, also, options.first_only, options.brief)
 
 
 def configured(paths: list[str]) -> str | None:

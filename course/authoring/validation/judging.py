@@ -32,6 +32,7 @@ class How(NamedTuple):
     checks: frozenset[str]  # by name; OUTPUTS and WORLDS are what needs a run
     also: Line | None = None  # the second world's import
     first_only: str = ""  # the tag of cells that the second world leaves out
+    brief: bool = False  # exempt cells do less, as their metadata says
 
 
 class Finding(NamedTuple):
@@ -127,7 +128,13 @@ def _judge(path: Path, how: How, verdict: Verdict, data: dict[str, Any], stored:
 def _run(stored: NotebookNode, how: How, verdict: Verdict, places: list[tuple[str, int | None]], compare: bool) -> None:
     marks = {i: _marks(cell) for i, cell in enumerate(stored.cells) if cell.cell_type == "code"}
     skipped = {index for index, found in marks.items() if found.get("skip")}
-    done = run(stored, verdict.path, how.timeout, how.kernels[0], skipped)
+    short = {}
+    for index in (i for i in marks if "brief" in stored.cells[i].metadata):
+        try:
+            short[index] = _brief(stored.cells[index], marks[index])
+        except ValueError as fault:
+            verdict.findings.append(Finding(*places[index], str(fault), at=index))
+    done = run(stored, verdict.path, how.timeout, how.kernels[0], skipped, short if how.brief else {})
     verdict.new = done.notebook
     for index, found in marks.items():
         cell, place = stored.cells[index], places[index]
@@ -213,6 +220,20 @@ def _failure(index: int, done: Run, marks: dict[str, bool], timeout: int) -> lis
     if raised and not marks.get("check_exception"):
         return [f"it raises {raised[0]}"]
     return []
+
+
+def _brief(cell: NotebookNode, marks: dict[str, bool]) -> str:
+    """Return what a cell runs where it is to do less. Raises ValueError if its metadata cannot mean that."""
+    source, shorter = cell.source, cell.metadata["brief"]
+    if marks.get("check") is not False:
+        raise ValueError("its metadata `brief` would change what is compared: only an exempt cell may do less")
+    if not isinstance(shorter, dict) or not all(isinstance(short, str) for short in shorter.values()):
+        raise ValueError("its metadata `brief` is to say which texts of it become which shorter ones")
+    for long, short in shorter.items():
+        if cell.source.count(long) != 1:
+            raise ValueError(f"its metadata `brief` replaces {long!r}, which it has {cell.source.count(long)} times")
+        source = source.replace(long, short)
+    return source
 
 
 def _marks(cell: NotebookNode) -> dict[str, bool]:

@@ -74,15 +74,26 @@ class _Client(FreshKernel):
         return await super()._async_handle_timeout(timeout, cell)
 
 
-def run(notebook: NotebookNode, path: Path, timeout: int, kernel: str | None, skipped: set[int]) -> Run:
-    """Execute a copy of a notebook beside its file; the cells in `skipped` stay as they are."""
+def run(
+    notebook: NotebookNode,
+    path: Path,
+    timeout: int,
+    kernel: str | None,
+    skipped: set[int],
+    short: dict[int, str] | None = None,
+) -> Run:
+    """Execute a copy of a notebook beside its file; the cells in `skipped` stay as they are.
+
+    `short` has, by the place of a cell, what is executed in place of its source.
+    """
     new = copy.deepcopy(notebook)
     for index, cell in enumerate(new.cells):
         if cell.cell_type == "code" and index not in skipped:
             cell.outputs = []
-    sources = {index: new.cells[index].source for index in skipped}
-    for index in skipped:
-        new.cells[index].source = ""
+    others = dict.fromkeys(skipped, "") | (short or {})
+    sources = {index: new.cells[index].source for index in others}
+    for index, source in others.items():
+        new.cells[index].source = source
     # Without --kernel no folder of kernel specs is searched: `python3` is this interpreter.
     specs = KernelSpecManager() if kernel else KernelSpecManager(kernel_dirs=[])
     manager = AsyncKernelManager(kernel_name=kernel or "python3", kernel_spec_manager=specs)

@@ -62,6 +62,30 @@ def only_what_waits_is_late(monkeypatch):
     )
 
 
+def test_an_exempt_cell_does_less_where_its_metadata_says_so_and_is_asked(tmp_path, capsys):
+    silent = {"tags": ["nbval-ignore-output"], "exempt": "it differs from run to run"}
+    path = save(
+        tmp_path / "a.ipynb",
+        code("a = sum(range(900))", brief={"range(900)": "range(9)"}, **silent),
+        code("print(a)", text("36\n")),
+        code("b = 1", brief={"1": "2"}),
+        code("c = 1 + 1", brief={"1": "2"}, **silent),
+        code("d = 1", brief="d = 2", **silent),
+    )
+    found = [
+        "code cell 3: its metadata `brief` would change what is compared: only an exempt cell may do less",
+        "code cell 4: its metadata `brief` replaces '1', which it has 2 times",
+        "code cell 5: its metadata `brief` is to say which texts of it become which shorter ones",
+    ]
+    for options, differs in ((["--brief"], 0), ([], 1)):
+        assert main([str(path), "--only", "outputs", *options, "--keep", str(tmp_path / "kept")]) == 1
+        said = re.sub(r"\[(\d)\]", r"code cell \1", capsys.readouterr().out)
+        assert [line for line in found if line in said] == found
+        assert ("stdout differs" in said) == differs
+    (kept,) = (tmp_path / "kept").rglob("*.ipynb")
+    assert nbformat.read(kept, as_version=4).cells[0].source == "a = sum(range(900))"
+
+
 def test_one_notebook_with_everything_that_can_be_wrong(only_what_waits_is_late, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     raising, silent = ["raises-exception"], ["nbval-ignore-output"]

@@ -16,6 +16,7 @@ import pytest
 
 import engine
 
+sys.modules.setdefault("rfc3987_syntax", None)  # a grammar that takes a second and more: see course/commands/cli.py
 engine.compiler.compiled.Compiled.loops = False  # tests that compile say how: see ``generator``
 
 # Started in the background of a shell, a process ignores Ctrl-C, and so would every program that a test starts.

@@ -7,6 +7,7 @@ import os
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
+from traitlets.log import get_logger
 
 from course.base.notebooks import ROOT
 from course.classroom import handed_in
@@ -191,7 +192,8 @@ RIGHT, COPY = f"{NAME}.ipynb", f"{NAME} (1).ipynb"
         ({RIGHT: "empty"}, "empty", ""),
     ],
 )
-def test_the_notebook_with_answers_counts_and_of_two_the_newer(tmp_path, caplog, files, counts, told):
+def test_the_notebook_with_answers_counts_and_of_two_the_newer(tmp_path, monkeypatch, caplog, files, counts, told):
+    monkeypatch.setattr(get_logger(), "propagate", True)  # a class in the same process has switched it off
     place = tmp_path / "submitted/somebody" / NAME
     place.mkdir(parents=True)
     for age, (name, kind) in enumerate(files.items()):

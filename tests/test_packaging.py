@@ -1,10 +1,13 @@
 """pyproject.toml, the locks and the conda environments say the same; the locks name no host and pin everything."""
 
+import itertools
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
+from over_tables import over
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -35,20 +38,35 @@ SYSTEMS = {
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
-def pins(lock: str, environment: dict[str, str]) -> dict[str, Version]:
+Environment = tuple[tuple[str, str], ...]  # marker values
+
+
+@cache
+def listed(lock: str) -> list[tuple[str, Version, str]]:
+    """The pins of a lock: a name, its version, a marker or nothing."""
+    lines = lock_file(lock).read_text(encoding="utf-8").splitlines()
+    found = [pin for pin in map(PIN.fullmatch, lines) if pin]
+    return [(canonicalize_name(pin["name"]), Version(pin["version"]), pin["marker"] or "") for pin in found]
+
+
+@cache
+def holds(marker: str, environment: Environment) -> bool:
+    return not marker or Marker(marker).evaluate(dict(environment))
+
+
+def pins(lock: str, environment: Environment) -> dict[str, Version]:
     """What a lock installs in an environment described by marker values."""
     found: dict[str, Version] = {}
-    for line in lock_file(lock).read_text(encoding="utf-8").splitlines():
-        pin = PIN.fullmatch(line)
-        if pin and (not pin["marker"] or Marker(pin["marker"]).evaluate(environment)):
-            name = canonicalize_name(pin["name"])
+    for name, version, marker in listed(lock):
+        if holds(marker, environment):
             assert name not in found, f"{lock} pins {name} twice in {environment}"
-            found[name] = Version(pin["version"])
+            found[name] = version
     return found
 
 
-def marker_values(system: str, python: str) -> dict[str, str]:
-    return SYSTEMS[system] | {"python_version": python, "python_full_version": f"{python}.6", "extra": ""}
+def marker_values(system: str, python: str, **other: str) -> Environment:
+    values = {"python_version": python, "python_full_version": f"{python}.6", "extra": ""}
+    return tuple((SYSTEMS[system] | values | other).items())
 
 
 def test_every_extra_has_a_lock_and_every_lock_is_a_file():
@@ -66,12 +84,12 @@ def brought(extra: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("extra", ["course", "validate"])
+@over("extra", ["course", "validate"])
 def test_the_one_extra_that_readers_are_told_brings_all_that_its_commands_need(extra):
     assert brought(extra) == set(requirements(extra))
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@over("lock", LOCKS)
 def test_a_lock_holds_pins_with_hashes_and_nothing_else(lock):
     lines = lock_file(lock).read_text(encoding="utf-8").splitlines()
     pinned = hashed = 0
@@ -89,27 +107,23 @@ def test_a_lock_holds_pins_with_hashes_and_nothing_else(lock):
     assert hashed >= pinned > 20
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@over("lock", LOCKS)
 def test_a_lock_names_no_host_and_no_path(lock):
     text = lock_file(lock).read_text(encoding="utf-8")
     assert not re.search(r"://|--(extra-)?index-url|--find-links|\bfile:|(?m:^/)|\w\.(org|com|net|io)\b", text)
 
 
-@pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("lock", LOCKS)
+@over("lock, system, python", itertools.product(LOCKS, SYSTEMS, PYTHONS))
 def test_a_lock_meets_pyproject(lock, system, python):
     environment = marker_values(system, python)
     locked = pins(lock, environment)
     for text in requirements(lock):
         requirement = Requirement(text)
-        if requirement.marker is None or requirement.marker.evaluate(environment):
+        if requirement.marker is None or requirement.marker.evaluate(dict(environment)):
             assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)]), text
 
 
-@pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("lock", LOCKS)
+@over("lock, system, python", itertools.product(LOCKS, SYSTEMS, PYTHONS))
 def test_what_two_locks_share_has_one_version(lock, system, python):
     environment = marker_values(system, python)
     developer = pins("dev", environment)
@@ -129,7 +143,7 @@ def test_pygraphviz_is_locked_where_it_has_wheels_and_nowhere_else():
     }
     others = {("linux", "ppc64le"), ("linux", "armv7l"), ("windows", "ARM64")}
     for system, machine in wheels | others:
-        environment = marker_values(system, "3.12") | {"platform_machine": machine}
+        environment = marker_values(system, "3.12", platform_machine=machine)
         assert ("pygraphviz" in pins("course", environment)) == ((system, machine) in wheels), (system, machine)
 
 
@@ -156,7 +170,7 @@ def test_the_conda_environment_agrees_with_pyproject():
     assert conda_specifiers("environment.yml") == wanted
 
 
-@pytest.mark.parametrize("extra", ["cuda12", "cuda13"])
+@over("extra", ["cuda12", "cuda13"])
 def test_the_gpu_environment_adds_cupy_and_nothing_else(extra):
     (cupy,) = map(Requirement, PROJECT["optional-dependencies"][extra])
     assert cupy.name.removesuffix("x").startswith("cupy-cuda")

@@ -47,7 +47,7 @@ def test_counting_by_ones_stops_at_256_and_a_sum_does_not():
     assert engine.ones(1000, dtype=engine.bfloat16).sum() == 1000
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_shares_of_a_mean_vanish_in_float16_and_a_scale_brings_them_back(seed):
     engine.manual_seed(seed)
     measured = engine.randn(16384, 4)
@@ -110,7 +110,7 @@ def trained(seed, dtype, **options):
     return right.float().mean().item(), skipped
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_digits_are_learnt_as_well_in_16_bits_within_the_error_of_258_pictures(seed):
     plain, none = trained(seed, engine.float32)
     brain, still_none = trained(seed, engine.bfloat16)

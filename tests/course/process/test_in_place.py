@@ -35,6 +35,7 @@ def printed(program, **environment):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_programs_here_can_start_nothing():
     program = """
 import os, subprocess, sys, threading

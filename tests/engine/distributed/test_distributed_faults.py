@@ -47,9 +47,7 @@ def gone(folder, patience=240.0):
     "mode, code, words",
     [
         ("raises", 1, ["[rank1]: ValueError: something is wrong", "rank 1 failed with exit code 1; all other"]),
-        pytest.param(
-            "exits", 3, ["rank 1 failed with exit code 3; all other processes were ended."], marks=pytest.mark.slow
-        ),
+        ("exits", 3, ["rank 1 failed with exit code 3; all other processes were ended."]),
         ("vanishes", 1, ["1 ended (before its end); all other processes were ended."]),
         ("leaves", 1, ["[rank0]: ", "all_reduce cannot complete: rank 1 has ended and will not come to it."]),
         (

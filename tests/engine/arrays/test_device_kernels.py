@@ -233,12 +233,12 @@ def algorithm(name, options):
     return optimizer, group, len(optimizer.states(group))
 
 
+KINDS = list(zip(FLOATS, (1, 2, 3, 3), strict=True))  # the dtype of an optimizer's arrays, and how many rows of them
+
+
 @over(
     "name, options, dtype, rows",
-    [
-        *((*OPTIONS[1], dtype, 2) for dtype in FLOATS),
-        *((*which, *how) for which in OPTIONS for how in ((np.float32, 1), (ml_dtypes.bfloat16, 3))),
-    ],
+    [(*OPTIONS[1], *kind) for kind in KINDS] + [(*o, *kind) for o, kind in zip(OPTIONS, itertools.cycle(KINDS))],
 )
 def test_the_step_of_an_optimizer_is_one_kernel(name, options, dtype, rows):
     kernels, (optimizer, group, states) = Counting(), algorithm(name, options)

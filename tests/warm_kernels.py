@@ -22,11 +22,12 @@ from importlib.metadata import EntryPoint
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
 from course.base.notebooks import ROOT, kernel_environment
+from course.process.forked import AHEAD
 
 # Of Matplotlib all but what looks for the shell that it is imported in.
 KERNEL = ("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.datapub", "comm")
-COURSE = ("ipywidgets", "matplotlib.figure", "engine", "engine.nn", "engine.optim", "engine.func", "engine.compiler",
-          "engine.utils.data", "engine.viz", "course.learner.calls", "course.figures")  # fmt: skip
+WORKER = "course.process.worker"
+COURSE = (WORKER, "ipywidgets", "matplotlib.figure", "course.learner.calls", "course.figures", *AHEAD)
 LAUNCH = [sys.executable, "-m", "ipykernel_launcher"]
 KEPT = ("PYTHON", "OMP_", "OPENBLAS_", "MKL_", "MPL")  # what these libraries ask for once, when they are imported
 
@@ -138,6 +139,10 @@ def nurse(line, modules):
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+        if name == WORKER:
+            sys.modules[WORKER]._ahead.ready = "each kernel has its own"  # or one would be started here
+    if WORKER in sys.modules:
+        sys.modules[WORKER]._ahead.ready = None
     gc.collect()
     gc.freeze()  # these pages stay shared
     file = line.makefile("rwb")
@@ -172,6 +177,9 @@ def be_a_kernel(arguments, environment, folder):
     random.seed()
     if numbers := sys.modules.get("numpy.random"):
         numbers.seed()
+    if worker := sys.modules.get(WORKER):
+        with contextlib.chdir(ROOT):  # what checks are forked from, as the first of them would start it
+            worker._ahead.ready = worker.forked.Nursery.here(worker._serve)
     from ipykernel import kernelapp
 
     kernelapp.launch_new_instance()

@@ -9,7 +9,6 @@ import ast
 import atexit
 import contextlib
 import functools
-import importlib
 import io
 import json
 import os
@@ -38,8 +37,6 @@ from course.process.judged import BROKEN, Reply, Request, read
 
 MOST_SECONDS = 30.0  # of computing, for an answer together with all cells above it
 IDLE = 60  # seconds after which a process that nobody asks ends
-# What most answers or their checks would import anyway.
-AHEAD = ("engine.nn", "engine.optim", "engine.compiler", "engine.func", "engine.utils.data", "engine.viz", "psutil")
 # What a submission's process is told about this computer.
 _KEPT = {
     *("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
@@ -233,8 +230,7 @@ def _serve() -> None:
     global _nursery
     sandbox.unseen()
     if forked.FORKS:
-        for name in AHEAD:
-            importlib.import_module(name)
+        forked.imported()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # whoever asks reads only the beginning: otherwise the pipe would fill
     if forked.FORKS:
         _nursery = forked.Nursery.here(judged.serve)  # before anything is known of a submission

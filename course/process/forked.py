@@ -12,6 +12,7 @@ values (`Nursery.started`).
 
 import contextlib
 import gc
+import importlib
 import os
 import signal
 import socket
@@ -21,6 +22,9 @@ import tempfile
 from collections.abc import Callable
 from typing import IO, Any, Self
 
+# What most answers or their checks would import anyway.
+AHEAD = ("engine.nn", "engine.optim", "engine.compiler", "engine.func", "engine.utils.data", "engine.viz", "psutil",
+         "course.judging.judge", "course.judging.words")  # fmt: skip
 FORKS = sys.platform == "linux"
 _FORK, _WAIT, _NUMBER = b"fork", b"wait", 8  # what is asked for, and the bytes of an answer
 
@@ -139,6 +143,13 @@ def kill_the_left_behind() -> None:
 
 
 # In the process that forks
+
+
+def imported() -> None:
+    """Import what judging an answer will need."""
+    for name in AHEAD:
+        with contextlib.suppress(ImportError):  # psutil, on a computer without it
+            importlib.import_module(name)
 
 
 def answer(line: socket.socket, serve: Callable[[], None]) -> None:

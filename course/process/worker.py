@@ -300,7 +300,6 @@ def limit(seconds: float) -> None:
 
 
 def _serve() -> None:
-
     reply, own = os.fdopen(os.dup(1), "wb"), os.getpid()
     os.dup2(2, 1)  # whatever is printed past Python's own sys.stdout is not a part of the answer
     forked.adopt()
@@ -323,6 +322,7 @@ def _serve() -> None:
 
 
 if __name__ == "__main__":
+    forked.imported()
     if len(sys.argv) > 1:
         forked.answer(socket.socket(fileno=int(sys.argv[1])), _serve)
     else:

@@ -50,6 +50,7 @@ LACKS = {
     "signal": "SIGALRM SIGHUP SIGKILL SIGPROF SIGXCPU SIGCHLD setitimer ITIMER_REAL ITIMER_PROF pthread_sigmask",
 }
 MODULES = {"fcntl", "grp", "pty", "pwd", "resource", "termios"}
+ANY = re.compile(rf"\b({'|'.join([*' '.join(LACKS.values()).split(), *sorted(MODULES)])})\b")
 ASKS = re.compile(r"sys\.platform|os\.name|hasattr\(|WINDOWS")
 
 
@@ -70,6 +71,8 @@ def test_the_engine_asks_for_the_system_before_it_uses_what_windows_lacks():
     found = set()
     for path in sorted((ROOT / "engine").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
+        if not ANY.search(text):
+            continue  # reading all of the engine takes a second
         for outer, name in of_posix(ast.parse(text)):
             found.add(name)
             assert ASKS.search(ast.get_source_segment(text, outer)), f"{path.name}:{outer.lineno}: {name}"
@@ -168,17 +171,16 @@ def test_on_windows_an_attempt_is_only_timed(monkeypatch):
 
 @pytest.mark.parametrize("encoding, words", [
     ("ascii", ["undertorch", "update"]), ("cp932", ["undertorch", "nothing"]), ("cp437", ["course", "lab", "-h"]),
-    ("cp1252", ["course", "validate"]),
 ], ids=str)  # fmt: skip
 def test_a_folder_whose_letters_the_code_page_lacks_is_told_all_the_same(tmp_path, encoding, words):
     folder = tmp_path / "Łódź 数学"
     folder.mkdir()
     own = {"PYTHONIOENCODING": encoding, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "0", "UNDERTORCH_COMMAND": "undertorch"}
     done = subprocess.run(
-        [sys.executable, "-m", *words, *([str(folder)] if words[-1] == "validate" else [])],
+        [sys.executable, "-m", *words],
         cwd=folder, env=os.environ | own, capture_output=True, encoding=encoding,
     )  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode == {"nothing": 2, "validate": 2}.get(words[-1], 0), done.stderr
+    assert done.returncode == {"nothing": 2}.get(words[-1], 0), done.stderr
     if words[-1] == "validate":
         assert "There is no notebook in" in done.stdout and "\\u0141" in done.stdout

@@ -9,6 +9,7 @@ import sys
 from pathlib import PureWindowsPath
 
 import pytest
+from over_tables import over
 from test_installing import PACKED, WHEEL, in_git
 
 from course.authoring import slips
@@ -98,7 +99,7 @@ class Kernel32:
         self.open -= 1
 
 
-@pytest.mark.parametrize("number, alive", [(4, True), (5, False), (6, False)])
+@over("number, alive", [(4, True), (5, False), (6, False)])
 def test_windows_is_asked_for_a_process_and_sends_it_nothing(number, alive):
     windows = Kernel32(p4=True, p5=False)
     assert run.is_waited_for(windows, number) == alive

@@ -228,7 +228,7 @@ def test_the_compiled_engine_is_beside_its_targets_the_other_compilers_and_the_f
     }
 
 
-@pytest.mark.parametrize("products, most", [(None, 0.6), (0.54, 0.6), (0.55, 0.605), (0.8, 0.88)])
+@over("products, most", [(None, 0.6), (0.54, 0.6), (0.55, 0.605), (0.8, 0.88)])
 def test_inference_may_take_a_tenth_more_than_its_products(products, most):
     assert report.limit(WORKLOADS["inference"], products) == pytest.approx(most)
 
@@ -285,7 +285,7 @@ def test_without_pytorch_there_are_times_and_no_ratios():
     assert "| 20 us  | 0.50   |" in report.markdown(table)
 
 
-@pytest.mark.parametrize("file", ["results.json", "operations.json"])
+@over("file", ["results.json", "operations.json"])
 def test_the_recorded_tables_are_those_of_the_recorded_figures(file):
     recorded = json.loads((ROOT / "benchmarks" / file).read_text(encoding="utf-8"))
     text = record.README.read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from over_tables import over
 
 import engine
 from benchmarks import devices
@@ -17,7 +18,7 @@ def steps(make, name):
     return [[np.array(r.tolist()) for r in step()] for _ in range(2)]
 
 
-@pytest.mark.parametrize("name", devices.WORKLOADS)
+@over("name", devices.WORKLOADS)
 @pytest.mark.parametrize("device", PARAMETERS)
 def test_the_engine_computes_what_is_computed_by_hand(name, device):
     found = steps(lambda *w: devices.by_name(engine, *w, device), name)
@@ -25,7 +26,7 @@ def test_the_engine_computes_what_is_computed_by_hand(name, device):
         np.testing.assert_allclose(a, b, 1e-5, 1e-6)
 
 
-@pytest.mark.parametrize("name", devices.WORKLOADS)
+@over("name", devices.WORKLOADS)
 def test_pytorch_computes_what_is_computed_by_hand(name):
     torch = pytest.importorskip("torch")
     found = steps(lambda *w: devices.by_name(torch, *w, "cpu"), name)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from over_tables import over
 
 pytest.importorskip("jupytext")
 pytest.importorskip("nbclient")
@@ -502,14 +503,12 @@ def test_a_worked_solution_that_its_check_does_not_accept_stops_the_build(tmp_pa
 # The course itself
 
 
-@pytest.mark.parametrize("job", jobs(), ids=lambda job: job.named(job.notebook))
+@over("job", jobs())
 def test_every_notebook_is_what_its_text_gives(job):
     assert differences(job) == []
 
 
-@pytest.mark.parametrize(
-    "source", sorted({job.source for job in jobs()}), ids=lambda source: f"{source.parent.name} {source.stem}"
-)
+@over("source", sorted({job.source for job in jobs()}))
 def test_every_text_is_as_jupyterlab_saves_it(source):
     assert not not_canonical(source), f"python -m course build --format {source.parent.name}"
 

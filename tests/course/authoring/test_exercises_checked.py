@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from over_tables import over
 
 pytest.importorskip("nbval")
 pytest.importorskip("nbgrader")
@@ -86,8 +87,8 @@ def test_the_stub_and_the_marks_are_those_of_the_folder_s_own_settings(tmp_path,
     assert found[0] == "code cell 2: exercises: a blank answer gets 2 of 2 points"
 
 
-@pytest.mark.parametrize(
-    ("learners_see", "told"),
+@over(
+    "learners_see, told",
     [
         ("Write `return x + x  + 0` below.", ["cell 1 gives away what is taken out here: return x + x + 0"]),
         ("```python\nreturn x + x + 0\n```", ["cell 1 gives away what is taken out here: return x + x + 0"]),

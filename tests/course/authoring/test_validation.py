@@ -16,6 +16,7 @@ import nbformat
 import pytest
 from jupyter_client.connect import LocalPortCache
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from over_tables import over
 
 from course.authoring.validation import main, parse
 from course.base.environment import Problem
@@ -242,8 +243,8 @@ def test_without_its_packages_it_could_not_run(monkeypatch, capsys):
     assert capsys.readouterr().err == "It needs more packages.\n"
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
+@over(
+    "one, other",
     [
         ("10.3 ms ± 4 μs per loop (mean ± std. dev. of 7 runs)", "2 s ± 1.5 ms per loop (mean ± std. dev. of 9 runs)"),
         ("CPU times: user 3 ms, sys: 1 ms\nWall time: 4.1 ms", "CPU times: user 9 s\nWall time: 1min 4s"),
@@ -256,7 +257,7 @@ def test_a_mask_evens_out_what_differs_from_run_to_run(one, other):
     assert apply(one, MASKS) == apply(other, MASKS)
 
 
-@pytest.mark.parametrize("words", ["loss 0.31", "took 3 steps", "50%|", "0x10", "a 4 s pause", "2024-01-02"])
+@over("words", ["loss 0.31", "took 3 steps", "50%|", "0x10", "a 4 s pause", "2024-01-02"])
 def test_a_mask_leaves_results_alone(words):
     assert apply(words, MASKS) == words
 
@@ -273,8 +274,8 @@ def picture(*boxes, size=(64, 64)):
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><g id="{}"><text x="{}">{}</text></g></svg>'
 
 
-@pytest.mark.parametrize(
-    ("kind", "one", "other", "expected"),
+@over(
+    "kind, one, other, expected",
     [
         ("image/png", picture((0, 0, 20, 20)), picture((0, 0, 20, 20), size=(65, 64)), True),
         ("image/png", picture((0, 0, 20, 20)), picture((0, 0, 24, 20)), False),
@@ -644,9 +645,7 @@ def test_the_masks_are_those_that_the_project_of_the_notebooks_names(tmp_path, m
 # --- Two worlds
 
 
-@pytest.mark.parametrize(
-    ("sources", "line", "expected"),
-    [
+@over("sources, line, expected", [
         (["import engine"], "import torch as engine", ["import torch as engine"]),
         (["a\n    import engine  # c", "from engine.nn import functional as F"], "import torch as engine",
          ["a\n    import torch as engine  # c", "from torch.nn import functional as F"]),
@@ -656,8 +655,7 @@ def test_the_masks_are_those_that_the_project_of_the_notebooks_names(tmp_path, m
          ["import cmath as math", "from cmath import pi\nimport mathematics"]),
         (["import torch as engine"], "import torch as engine", None),
         (["engine = 1  # import engine", "import engineering"], "import torch as engine", None),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_an_import_comes_from_the_other_module(sources, line, expected):
     nb = new_notebook(cells=[code(source) for source in sources])
     new = with_line(nb, read_line(line))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("nbgrader")
 
@@ -429,8 +430,8 @@ def test_a_roster_may_come_again(story, verb, tmp_path):
 # --- What is refused
 
 
-@pytest.mark.parametrize(
-    ("argv", "says"),
+@over(
+    "argv, says",
     [
         (["release", "99"], "Lesson '99' has no exercises. There are: 01, 02"),
         (["release", "05", "--due", "31.1.2027"], "write 2027-01-31"),
@@ -538,8 +539,8 @@ def test_a_link_in_a_folder_is_not_followed(tmp_path):
 # --- Names, tables, time
 
 
-@pytest.mark.parametrize(
-    ("path", "platform", "name", "number", "is_late"),
+@over(
+    "path, platform, name, number, is_late",
     [
         ("Anna Müller_101_assignsubmission_file_/a/b.ipynb", "moodle", "Anna Müller", "101", False),
         ("Anna_B Li_101_assignsubmission_file_b_2_c.ipynb", "moodle", "Anna_B Li", "101", False),
@@ -594,11 +595,10 @@ def test_a_roster_that_cannot_be_used_is_refused(text, says, tmp_path):
         tables.roster(tmp_path / "r.csv")
 
 
-@pytest.mark.parametrize(
-    ("text", "hours", "cost"),
-    [("none", 1, 0), ("zero", 0.01, 8), ("zero", 0, 0), ("10% a day", 0.1, 0.8), ("10% a day", 24.1, 1.6),
-     ("2 % per hour", 3, 0.48), ("20% once", 99, 1.6), ("50% a day", 99, 8)],
-)  # fmt: skip
+@over("text, hours, cost", [
+    ("none", 1, 0), ("zero", 0.01, 8), ("zero", 0, 0), ("10% a day", 0.1, 0.8), ("10% a day", 24.1, 1.6),
+    ("2 % per hour", 3, 0.48), ("20% once", 99, 1.6), ("50% a day", 99, 8),
+])  # fmt: skip
 def test_what_a_delay_costs(text, hours, cost):
     assert late.penalty(late.policy(text), 8, hours * 3600) == pytest.approx(cost)
 

@@ -15,6 +15,7 @@ import nbformat
 import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell
+from over_tables import over
 
 pytest.importorskip("nbgrader")
 
@@ -502,8 +503,8 @@ def test_what_a_kernel_does_not_run_is_said(cells, says):
     assert verdict["state"] == "not yet" and says in verdict["message"]
 
 
-@pytest.mark.parametrize(
-    ("source", "python"),
+@over(
+    "source, python",
     [
         ("%%time\nx = 1\n", "x = 1\n"),
         ("\n%%capture out\n%%time\nx = 1\n", "x = 1\n"),
@@ -517,9 +518,7 @@ def test_a_cell_is_looked_at_without_what_times_it(source, python):
     assert sources.as_python(source) == python
 
 
-@pytest.mark.parametrize(
-    "source", ["x = 1\0", "x = " + "1 + " * 20_000 + "1", "-" * 200_000 + "1", "(" * 5_000, "\ud800"]
-)
+@over("source", ["x = 1\0", "x = " + "1 + " * 20_000 + "1", "-" * 200_000 + "1", "(" * 5_000, "\ud800"])
 def test_a_text_that_python_cannot_read_is_no_trouble_of_gradings(source):
     assert grading.hiding(source) == [] and not sources.is_blank([source], "...")
 
@@ -529,7 +528,7 @@ def test_a_text_that_python_cannot_read_is_no_trouble_of_gradings(source):
 BLANK = exercises.cell("05.2", "exercises")
 
 
-@pytest.mark.parametrize(
+@over(
     "answer", [[], [""], ["# later"], ["..."], ["pass"], [BLANK], [f"%%time\n{BLANK}"], [BLANK.replace("...", "pass")]]
 )
 def test_a_missing_or_an_empty_cell_is_not_attempted(answer):
@@ -595,7 +594,7 @@ def test_what_an_answer_leaves_running_ends_with_it():
     assert not [process for process in psutil.process_iter(["cmdline"]) if sign in (process.info["cmdline"] or [])]
 
 
-@pytest.mark.parametrize("key", [key for lesson in exercises.lessons() for key in exercises.of_lesson(lesson)])
+@over("key", [key for lesson in exercises.lessons() for key in exercises.of_lesson(lesson)])
 def test_the_steps_go_without_the_oracle(key):
     exercise = exercises.find(key)
     for hidden in [False] + [True] * exercise.hidden:
@@ -606,7 +605,7 @@ VALUES = [True, 7, 0.1, float("nan"), 1 + 2j, "a", None, ..., [1, (2.0, {"b": np
 VALUES += [engine.arange(6.0).reshape(2, 3), engine.ones(2, dtype=engine.bfloat16), np.zeros((0, 2)), object()]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+@over("value", VALUES)
 def test_values_come_back_as_they_were(value):
     was = judge.tried(exercises.given, value, False)
     reply = judged.read(judged.written(judged.Reply(was, None, "")))
@@ -615,9 +614,7 @@ def test_values_come_back_as_they_were(value):
     assert came.result.text == seen.result.text
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
+@over("data", [
         b"", b"[]", b"null", b"\xff", b"{" * 100000, b'{"attempt": {}}', b'{"attempt": 1, "cell": null, "printed": ""}',
         *(
             json.dumps({"attempt": {"kind": "", "hidden_names": [], "seen": [[value, {}, {}, []]]},
@@ -632,8 +629,7 @@ def test_values_come_back_as_they_were(value):
                 ["other", {"a": 1}, "", [], "", ""],
             )
         ),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_is_no_reply_is_refused(data):
     with pytest.raises(ValueError, match="no reply"):
         judged.read(data)

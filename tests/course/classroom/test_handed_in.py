@@ -1,12 +1,14 @@
 """What can be read of a notebook that broke on its way, and which of two counts."""
 
 import difflib
+import itertools
 import json
 import os
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
+from over_tables import over
 from traitlets.log import get_logger
 
 from course.base.notebooks import ROOT
@@ -57,8 +59,7 @@ COUNTS = places('"execution_count": ')
 HEADS = places('"cell_type": ')
 
 
-@pytest.mark.parametrize("base", [(), ('   "execution_count": 3,',)])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@over("base, end", itertools.product([(), ('   "execution_count": 3,',)], ["\n", "\r\n"]))
 def test_the_marks_of_a_conflict_cost_nothing(base, end):
     text = SOLVED
     for at in reversed(COUNTS):
@@ -68,7 +69,7 @@ def test_the_marks_of_a_conflict_cost_nothing(base, end):
     assert same(cells, CELLS)
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@over("turned", [False, True])
 def test_of_two_versions_each_answer_is_taken_from_the_one_that_has_it(turned):
     theirs = nbformat.reads(SOLVED, as_version=4)
     ours = nbformat.reads(SOLVED, as_version=4)
@@ -104,7 +105,7 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@over("damage", DAMAGES)
 def test_reading_goes_on_after_a_damage(damage):
     says, cells = read(DAMAGES[damage])
     assert f"; {len(cells)} cells of it could be read. What is missing counts as not attempted." in says

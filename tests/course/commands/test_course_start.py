@@ -22,6 +22,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
+from over_tables import over
 
 from course.base import environment, installer, locks, notebooks
 from course.base.environment import Problem
@@ -88,7 +89,7 @@ def test_a_python_is_named_only_where_it_starts(tmp_path):
     assert done.stderr.endswith("This computer has one: python3.12 -m course lab\n")
 
 
-@pytest.mark.parametrize("name", ["__init__.py", "__main__.py"])
+@over("name", ["__init__.py", "__main__.py"])
 def test_the_door_parses_on_old_pythons(name):
     tree = ast.parse((ROOT / "course" / name).read_text(encoding="utf-8"), feature_version=(3, 4))
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr | ast.AnnAssign | ast.NamedExpr)]
@@ -147,7 +148,7 @@ def test_ctrl_c_ends_a_command_without_a_traceback(monkeypatch, capsys):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGPIPE, and another error")
-@pytest.mark.parametrize("buffered", ["", "1"])
+@over("buffered", ["", "1"])
 def test_a_reader_who_has_seen_enough_is_no_error(buffered):
     reading, writing = os.pipe()
     os.close(reading)
@@ -637,7 +638,7 @@ def test_a_pipe_gets_lines(monkeypatch):
     assert "\r" not in pipe.getvalue()
 
 
-@pytest.mark.parametrize("code", [0, 3])
+@over("code", [0, 3])
 def test_a_system_without_exec_passes_on_the_exit_code(code):
     assert environment.run_in_place_of_this([sys.executable, "-c", f"raise SystemExit({code})"]) == code
 
@@ -677,7 +678,7 @@ def test_without_a_wish_the_server_looks_for_a_free_port_and_with_one_it_does_no
     assert {"--ServerApp.port=9999", "--ServerApp.port_retries=0"} <= set(lab.server_arguments(9999, False, []))
 
 
-@pytest.mark.parametrize("port", [0, -1, 65536])
+@over("port", [0, -1, 65536])
 def test_a_number_that_is_no_port_is_refused(port):
     with pytest.raises(Problem, match="is no port"):
         lab.refuse_port(port)

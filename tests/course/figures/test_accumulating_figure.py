@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("matplotlib")
 
@@ -23,7 +24,7 @@ def test_the_whole_batch_has_the_gradient_of_the_formula():
     assert AccumulationTimeline().whole() == pytest.approx(by_hand(*batch()), rel=1e-5)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@over("size", SIZES)
 def test_what_is_added_is_each_parts_own_gradient(size):
     x, y = batch()
     places = AccumulationTimeline().path(size, "as it is", ALL)
@@ -32,7 +33,7 @@ def test_what_is_added_is_each_parts_own_gradient(size):
         assert step == pytest.approx(by_hand(part_x, part_y), rel=1e-4, abs=1e-5)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@over("size", SIZES)
 def test_only_weighting_always_gives_the_gradient_of_the_whole_batch(size):
     figure, parts = AccumulationTimeline(), -(-EXAMPLES // size)
     assert figure.away(size, "weighted by its size", ALL) < 1e-5
@@ -41,7 +42,7 @@ def test_only_weighting_always_gives_the_gradient_of_the_whole_batch(size):
         assert figure.away(size, "as it is", ALL) == pytest.approx(parts - 1, abs=1e-5)
 
 
-@pytest.mark.parametrize(("size", "way"), itertools.product(SIZES, WAYS))
+@over("size, way", itertools.product(SIZES, WAYS))
 def test_words_and_picture_follow_the_calls(size, way):
     figure, parts = AccumulationTimeline(), -(-EXAMPLES // size)
     for calls in range(ALL + 1):

@@ -3,6 +3,7 @@
 from itertools import product
 
 import pytest
+from over_tables import over
 
 from course.figures import BatchExplorer
 
@@ -12,7 +13,7 @@ def explorer():
     return BatchExplorer()
 
 
-@pytest.mark.parametrize(("size", "shuffle", "drop"), product([2, 6, 8], [False, True], [False, True]))
+@over("size, shuffle, drop", product([2, 6, 8], [False, True], [False, True]))
 def test_no_example_comes_twice_and_only_the_last_batch_may_be_short(explorer, size, shuffle, drop):
     found = explorer.batches(batch_size=size, shuffle=shuffle, drop_last=drop, epoch=2)
     numbers = [number for batch in found for number in batch]

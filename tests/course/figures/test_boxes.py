@@ -7,6 +7,7 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
+from over_tables import over
 
 import engine
 from course.figures import Boxes, CollapseExplorer, IndexExplorer, Pixels, ProductExplorer
@@ -59,7 +60,7 @@ def small_letters(drawing):
 # Boxes
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 4, 3)])
+@over("shape", [(), (3,), (2, 3), (2, 4, 3)])
 def test_every_element_has_its_box_in_reading_order(shape):
     tensor = engine.arange(24.0)[: engine.zeros(shape).numel()].reshape(shape)
     pages, rows, _ = (1,) * (3 - len(shape)) + shape
@@ -364,7 +365,7 @@ def test_black_stays_black_on_a_dark_page():
     assert "max-width" not in Pixels(t=engine.zeros(2, 2))._repr_mimebundle_()["text/html"]  # what custom.css inverts
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3, 3), (1, 3, 2, 2)])
+@over("shape", [(), (3,), (2, 3, 3), (1, 3, 2, 2)])
 def test_what_is_no_picture_is_refused(shape):
     with pytest.raises(ValueError, match=re.escape(f"t has shape {shape}")):
         Pixels(t=engine.zeros(shape))

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from over_tables import over
 
 import engine
 from course.figures import BroadcastingExplorer
@@ -68,8 +69,8 @@ def test_large_shapes_take_no_memory():
     assert "The size of tensor a (1024) must match" in meet((1024,) * 5, (2,) * 5).error
 
 
-@pytest.mark.parametrize(
-    ("written", "shape"),
+@over(
+    "written, shape",
     [
         ("3, 1", (3, 1)),
         ("(3,1)", (3, 1)),

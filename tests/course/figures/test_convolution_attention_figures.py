@@ -4,6 +4,7 @@ import re
 from itertools import product
 
 import pytest
+from over_tables import over
 
 import engine
 from course.figures import AttentionExplorer, SlidingKernelExplorer
@@ -18,7 +19,7 @@ def marked(drawn):
     return drawn.count("stroke-width='2.5'")
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@over("setting", SETTINGS)
 def test_meetings_are_those_of_the_convolution_and_of_its_gradients(setting):
     how = dict(zip(NAMES, setting, strict=True))
     figure = SlidingKernelExplorer()
@@ -79,7 +80,7 @@ QUERY = KEY @ engine.tensor([[0.0, 4, 0, 0], [2, 0, 0, 4], [0, 4, 0, 0], [4, 0, 
 VALUE = engine.tensor([[0.0, 0], [10, 0], [0, 10], [0, 0], [0, 0], [0, 10]])
 
 
-@pytest.mark.parametrize("mask", [0, 1])
+@over("mask", [0, 1])
 def test_the_mix_is_that_of_the_engines_attention_and_the_sum_of_a_column_is_the_gradient_of_what_is_given(mask):
     figure = AttentionExplorer(WORDS, QUERY, KEY, VALUE)
     value = VALUE.clone().requires_grad_()

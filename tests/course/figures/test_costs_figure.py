@@ -1,6 +1,7 @@
 """The figure of checkpointing's costs: its counts against a simulation, its words and picture against its counts."""
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("matplotlib")
 
@@ -27,7 +28,7 @@ def simulated(parts):
     return most, computed
 
 
-@pytest.mark.parametrize("parts", PARTS[1:])
+@over("parts", PARTS[1:])
 def test_the_counts_are_those_of_a_simulation(parts):
     assert (CostExplorer().kept(parts), CostExplorer().computed(parts)) == simulated(parts)
 
@@ -38,7 +39,7 @@ def test_one_part_is_the_network_without_checkpoints_and_the_root_is_best():
     assert min(PARTS, key=explorer.kept) == LAYERS**0.5
 
 
-@pytest.mark.parametrize("parts", PARTS)
+@over("parts", PARTS)
 def test_words_and_picture_give_the_number_that_is_kept(parts):
     explorer, axes = CostExplorer(), Figure().add_subplot()
     explorer.draw(axes, parts=parts)

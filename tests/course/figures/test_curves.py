@@ -6,6 +6,7 @@ import struct
 import sys
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("matplotlib")
 
@@ -60,7 +61,7 @@ def test_the_slope_of_the_secant_is_that_of_the_curve_plus_the_nudge(secant):
         assert secant.slope(nudge) == pytest.approx(7 + nudge, abs=1e-9)
 
 
-@pytest.mark.parametrize("rate", [0.01, 0.1, 0.5, 1.0, 1.1])
+@over("rate", [0.01, 0.1, 0.5, 1.0, 1.1])
 def test_the_walk_is_gradient_descent(descent, rate):
     """x + 3/2 is multiplied by 1 - 2 rate at each step."""
     expected = [-1.5 + 5.5 * (1 - 2 * rate) ** n for n in range(9)]
@@ -106,7 +107,7 @@ def test_the_line_is_drawn_through_both_points(secant):
             assert y == pytest.approx(f(x)) == pytest.approx(y0 + (y1 - y0) * (x - x0) / (x1 - x0))
 
 
-@pytest.mark.parametrize("nudge", [2.0, 0.1, 0.001])
+@over("nudge", [2.0, 0.1, 0.001])
 def test_the_triangle_goes_along_and_then_up_and_fills_the_glass(secant, nudge):
     axes, _ = drawn(secant, nudge=nudge)
     glass = axes.figure.axes[1]

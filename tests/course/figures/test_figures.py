@@ -6,6 +6,7 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
+from over_tables import over
 
 import engine
 from course.figures import BackwardStepper
@@ -368,7 +369,7 @@ def test_every_formula_of_the_table_is_tried_here():
     assert {name for name, row in rules.RULES.items() if len(row) > 1} == set(PROGRAMS)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@over("name", PROGRAMS)
 def test_a_formula_evaluated_gives_the_gradient_that_the_rule_gives(name):
     result, seen = PROGRAMS[name](), []
     node = next(n for n in viz.walk([result.grad_fn]) if viz.node_title(n) == name)

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import ml_dtypes
 import numpy as np
 import pytest
+from over_tables import over
 
 from course.figures import FloatExplorer
 from course.figures.floats.model import (
@@ -45,7 +46,7 @@ def rounded(written, kind):
         return np.array(as_number(number(written))).astype(TYPES[kind])
 
 
-@pytest.mark.parametrize(("kind", "written"), CASES)
+@over("kind, written", CASES)
 def test_the_bits_are_those_of_the_stored_number(kind, written):
     s, wanted = stored(number(written), kind), rounded(written, kind)
     if written == "nan":
@@ -55,7 +56,7 @@ def test_the_bits_are_those_of_the_stored_number(kind, written):
         assert s.pattern == int(wanted.view(f"u{wanted.itemsize}"))
 
 
-@pytest.mark.parametrize(("kind", "written"), CASES)
+@over("kind, written", CASES)
 def test_what_the_bits_are_worth_adds_up_to_the_number(kind, written):
     s = stored(number(written), kind)
     if not s.finite:
@@ -74,7 +75,7 @@ def test_what_the_bits_are_worth_adds_up_to_the_number(kind, written):
     assert (s.bits[0] == "1") == (math.copysign(1, rounded(written, kind)) < 0)
 
 
-@pytest.mark.parametrize(("kind", "written"), CASES)
+@over("kind, written", CASES)
 def test_nothing_lies_between_the_neighbours(kind, written):
     s = stored(number(written), kind)
     here = rounded(written, kind)
@@ -95,7 +96,7 @@ def test_the_grid_is_half_as_wide_below_a_power_of_two():
         assert 1 - one.next(-1).value == Fraction(2) ** -(fraction + 1) == one.gap(one.octave - 1)
 
 
-@pytest.mark.parametrize(("kind", "written"), CASES)
+@over("kind, written", CASES)
 def test_the_words_tell_the_exact_value_and_by_how_much_it_is_off(kind, written):
     asked, words = number(written), FloatExplorer().text(kind=kind, written=written)
     s = stored(asked, kind)
@@ -126,7 +127,7 @@ def test_what_is_no_number_is_said_and_nothing_is_drawn():
     assert number("−3") == -3 and number(" 1_000 ") == 1000 and number("2^-1") == Fraction(1, 2)
 
 
-@pytest.mark.parametrize(("kind", "written"), CASES)
+@over("kind, written", CASES)
 def test_the_picture_shows_every_bit_and_is_well_formed(kind, written):
     texts = [
         t.text for t in ElementTree.fromstring(FloatExplorer().image(kind=kind, written=written)).iter(f"{SVG}text")
@@ -150,7 +151,7 @@ def test_without_a_kernel_three_pictures_with_titles_and_words_are_there():
     )
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@over("kind", FORMATS)
 def test_each_bit_can_be_flipped_and_what_is_typed_then_gives_the_same_bits(kind):
     begin = stored(Fraction(1, 10), kind)
     for place in range(len(begin.bits)):

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("matplotlib")
 
@@ -14,14 +15,14 @@ from course.figures.freezing import EXAMPLES, LAYERS, WIDTH
 RESULT, WEIGHTS = 4 * EXAMPLES * WIDTH, 4 * WIDTH * WIDTH
 
 
-@pytest.mark.parametrize("front", range(LAYERS))
+@over("front", range(LAYERS))
 def test_frozen_at_the_front_keeps_the_results_from_the_input_of_the_first_layer_that_learns(front):
     kept, grads = FreezeExplorer().measure(front, 0)
     assert kept == [RESULT if layer >= front else 0 for layer in range(1, LAYERS + 1)]
     assert grads == [0] * front + [WEIGHTS] * (LAYERS - front)
 
 
-@pytest.mark.parametrize("back", range(LAYERS))
+@over("back", range(LAYERS))
 def test_frozen_at_the_back_keeps_every_result(back):
     kept, grads = FreezeExplorer().measure(0, back)
     assert kept == [RESULT] * LAYERS
@@ -34,7 +35,7 @@ def test_frozen_at_both_ends_keeps_from_the_front_on():
     assert grads == [0, 0, WEIGHTS, 0, 0, 0]
 
 
-@pytest.mark.parametrize("front, back", [(LAYERS, 0), (0, LAYERS), (4, 3), (LAYERS, LAYERS)])
+@over("front, back", [(LAYERS, 0), (0, LAYERS), (4, 3), (LAYERS, LAYERS)])
 def test_where_all_is_frozen_nothing_is_kept(front, back):
     assert FreezeExplorer().measure(front, back) == ([0] * LAYERS, [0] * LAYERS)
     assert FreezeExplorer().text(front=front, back=back).startswith("Frozen: all layers. ")
@@ -57,7 +58,7 @@ def test_the_words_say_what_is_kept_and_what_gets_a_gradient():
     assert len(every) == sum(range(1, LAYERS + 2)) + 1 - (LAYERS + 1)  # all frozen comes about in LAYERS + 1 ways
 
 
-@pytest.mark.parametrize("front, back", [(3, 0), (0, 3), (1, 2)])
+@over("front, back", [(3, 0), (0, 3), (1, 2)])
 def test_the_bars_are_as_high_as_the_numbers(front, back):
     figure, axes = FreezeExplorer(), Figure().add_subplot()
     figure.draw(axes, front=front, back=back)

@@ -4,6 +4,7 @@ import re
 import sys
 
 import pytest
+from over_tables import over
 
 import engine
 from course.figures import GraphExplorer
@@ -190,9 +191,7 @@ def test_each_layer_of_the_picture_can_be_told_from_the_rest(svg, layer, texts):
     assert marked >= texts and layer in LAYERS
 
 
-@pytest.mark.parametrize(
-    ("text", "without"), [("h scalar", "h"), ("(2, 3)", ""), ("output 1 q (5,) float64", "output 1 q"), ("scalar", "")]
-)
+@over("text, without", [("h scalar", "h"), ("(2, 3)", ""), ("output 1 q (5,) float64", "output 1 q"), ("scalar", "")])
 def test_of_a_label_without_its_shape_the_name_stays(text, without):
     svg = f'<svg xmlns="http://www.w3.org/2000/svg"><g class="edge n1-0"><text>\xa0{text}\xa0</text></g></svg>'
     assert f'data-without="{without}"' in layered(svg)

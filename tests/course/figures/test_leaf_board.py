@@ -5,6 +5,7 @@ import sys
 import warnings
 
 import pytest
+from over_tables import over
 
 from course.figures import LeafBoard
 from course.figures.leaf_board.figure import KEEPS, NOTHING, PASSES
@@ -73,8 +74,8 @@ def test_the_words_tell_what_a_line_did(board, line, words):
     assert board.text(line) == words
 
 
-@pytest.mark.parametrize(
-    ("program", "said"),
+@over(
+    "program, said",
     [
         ("a = engine.ones(2)\na = a * 2", "a is the name of another tensor now: a leaf that takes no notes."),
         ("a = engine.ones(2)\na += 1", "a holds [2, 2] now."),

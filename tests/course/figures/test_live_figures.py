@@ -1,6 +1,7 @@
 """Curves that grow, and the optimisers' walk: numbers by the formulas, words and pictures by the numbers."""
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("matplotlib")
 
@@ -58,7 +59,7 @@ def test_plain_steps_multiply_each_coordinate():
         assert (x, y) == pytest.approx((-8 * 0.91**n, 1.5 * (-0.8) ** n), rel=1e-4)
 
 
-@pytest.mark.parametrize("name", SurfaceExplorer().settings["optimizer"][0])
+@over("name", SurfaceExplorer().settings["optimizer"][0])
 def test_every_optimiser_is_drawn_from_its_start_and_described_to_its_end(name):
     explorer, axes = SurfaceExplorer(), Figure().add_subplot()
     values = {"optimizer": name, "rate": 0.03, "steps": 10}

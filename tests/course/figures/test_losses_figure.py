@@ -4,6 +4,7 @@ import math
 from itertools import product
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("matplotlib")
 
@@ -15,7 +16,7 @@ NAMES = ("cat", "dog", "bird")
 SCORES = [dict(zip(NAMES, scores, strict=True)) for scores in product([-10.0, 0.0, 1.0, 10.0], repeat=3)]
 
 
-@pytest.mark.parametrize("scores", SCORES, ids=str)
+@over("scores", SCORES)
 def test_chances_and_loss_are_softmax_and_minus_the_logarithm(scores):
     powers = [math.exp(score) for score in scores.values()]
     chances, loss = CrossEntropyExplorer().numbers(**scores)
@@ -41,7 +42,7 @@ def test_the_words_and_the_picture_give_the_numbers():
     assert "0.349" in axes.get_xlabel()
 
 
-@pytest.mark.parametrize("cat", [-10.0, -1.0, 4.0])
+@over("cat", [-10.0, -1.0, 4.0])
 def test_the_loss_lies_on_its_curve_or_is_said_to_be_off_the_scale(cat):
     explorer, axes = CrossEntropyExplorer(), Figure().add_subplot()
     values = explorer.start() | {"cat": cat}

@@ -4,6 +4,7 @@ import gc
 import re
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("matplotlib")
 
@@ -39,7 +40,7 @@ def test_parameters_stay_gradients_come_and_go_and_the_optimizers_state_comes_wi
     assert state == [0] * first + [copies * WEIGHTS] * (len(state) - first)
 
 
-@pytest.mark.parametrize("batch", [64, 1024])
+@over("batch", [64, 1024])
 def test_the_forward_pass_adds_a_result_for_each_layer_or_for_each_group_of_layers(batch):
     result = 4 * batch * WIDTH
     for keep, each in ((ALL, 1), (INPUTS, GROUP)):
@@ -83,7 +84,7 @@ def test_the_words_give_the_peaks_and_the_fullest_moment():
     assert len(every) == 20
 
 
-@pytest.mark.parametrize("keep", [ALL, INPUTS])
+@over("keep", [ALL, INPUTS])
 def test_the_colours_are_as_high_as_the_bytes(keep):
     figure, axes = MemoryTimeline(), Figure().add_subplot()
     figure.draw(axes, **figure.start() | {"keep": keep})

@@ -1,10 +1,12 @@
 """The figure of the compiler's passes: its words against the steps, its picture against its words."""
 
+import itertools
 import re
 import shutil
 from xml.etree import ElementTree
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("matplotlib")
 
@@ -51,8 +53,7 @@ def texts(group):
 
 
 @needs_graphviz
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("part", ["forward", "backward", None])
+@over("stage, part", itertools.product(STAGES, ["forward", "backward", None]))
 def test_no_box_moves_and_what_is_gone_says_why(part, stage):
     f = figure(part)
     nodes, first = shown(f.image(stage=stage), "node"), shown(f.image(), "node")
@@ -68,7 +69,7 @@ def test_no_box_moves_and_what_is_gone_says_why(part, stage):
 
 
 @needs_graphviz
-@pytest.mark.parametrize("stage", STAGES)
+@over("stage", STAGES)
 def test_the_arrows_are_those_of_the_drawing_of_this_pass(stage):
     explanation = explain(example)(engine.ones(400, 400, requires_grad=True))
     image = PassExplorer(explanation, None).image(stage=stage)

@@ -4,6 +4,7 @@ import math
 import re
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("matplotlib")
 
@@ -82,7 +83,7 @@ def test_the_words_name_steps_times_and_the_quickest():
     assert len(re.findall("<img", figure.static()["text/html"])) == len(words)
 
 
-@pytest.mark.parametrize("n", [2, 4, 8])
+@over("n", [2, 4, 8])
 def test_the_picture_has_an_arrow_for_each_message_on_one_clock(n):
     axes = Figure().add_subplot()
     RingExplorer().draw(axes, **RingExplorer().start() | {"ranks": n})
@@ -91,7 +92,7 @@ def test_the_picture_has_an_arrow_for_each_message_on_one_clock(n):
     assert axes.get_xlabel() == "time in ms" and len(axes.get_yticks()) == 3 * n
 
 
-@pytest.mark.parametrize("kind", beyond.DRAWN)
+@over("kind", beyond.DRAWN)
 def test_each_picture_of_what_lies_beyond_has_words_and_is_drawn(kind):
     axes = Figure().add_subplot()
     beyond.DRAWN[kind](axes)

@@ -4,6 +4,7 @@ import linecache
 
 import numpy as np
 import pytest
+from over_tables import over
 
 pytest.importorskip("cloudpickle")
 pytest.importorskip("filelock")
@@ -55,8 +56,8 @@ SHAPES = value(
 )
 
 
-@pytest.mark.parametrize(
-    ("attempt", "lines"),
+@over(
+    "attempt, lines",
     [
         (((1, 4, 3), (2, 3), (2, 4), (3,)), ["Entry 1: It is gone."]),
         (((1, 4, 3), (2, 3), (2, 4), (1, 1, 3)), ["Entries 1 and 4: It is gone."]),
@@ -85,8 +86,8 @@ def test_shapes_may_be_lists():
     assert judge.judge(SHAPES, [[4, 3], [2, 3], [2, 4], [3]]).state == judge.CORRECT
 
 
-@pytest.mark.parametrize(
-    ("attempt", "says"),
+@over(
+    "attempt, says",
     [
         (("Error", "float32"), ""),
         (("error", "torch.float32"), ""),
@@ -100,8 +101,8 @@ def test_texts_are_read_as_they_were_meant(attempt, says):
     assert (verdict.state, verdict.message) == (judge.NOT_YET if says else judge.CORRECT, says)
 
 
-@pytest.mark.parametrize(
-    ("attempt", "right"),
+@over(
+    "attempt, right",
     [
         ((engine.tensor(7.0), engine.tensor([2.0])), True),
         (engine.tensor([7, 2]), True),
@@ -115,8 +116,8 @@ def test_numbers_may_still_be_in_their_box(attempt, right):
     assert (judge.judge(value((7.0, 2.0)), attempt).state == judge.CORRECT) == right
 
 
-@pytest.mark.parametrize(
-    ("attempt", "right"),
+@over(
+    "attempt, right",
     [
         (engine.tensor([[3.0, 2.0], [1.0, 1.0]]), True),
         (np.array([[3, 2], [1, 1]]), True),
@@ -134,8 +135,8 @@ def test_of_which_kind_an_entry_is_is_not_given_away():
     assert said(mixed, ((3, 4), "error", None)).startswith("Entry 3: None. (")
 
 
-@pytest.mark.parametrize(
-    ("attempt", "says"),
+@over(
+    "attempt, says",
     [
         ({"a", "b", "c"}, "b is a result."),
         ({"a", "b"}, "b is a result.\nBesides, 1 is missing."),
@@ -236,8 +237,8 @@ def in_a_function(*lines):
     return "def f(x, y):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("line", "says"),
+@over(
+    "line, says",
     [
         ("x.float()", "Line 2, `x.float()`: `float` does not change `x`. It makes something new"),
         ("x.clone()", "Line 2, `x.clone()`: `clone` does not change"),
@@ -258,7 +259,7 @@ def test_a_result_that_is_thrown_away_is_found(line, says):
     assert says in discarded(in_a_function(line, "return x"))
 
 
-@pytest.mark.parametrize(
+@over(
     "line",
     [
         "x.sub_(32)",
@@ -371,8 +372,8 @@ def in_training(model, x):
     return left_as_found(model, x)
 
 
-@pytest.mark.parametrize(
-    ("attempt", "names"),
+@over(
+    "attempt, names",
     [
         (in_eval, ["model.training"]),
         (frozen, ["model.0.weight.requires_grad"]),
@@ -410,7 +411,7 @@ def shown(exercise, attempt):
     return judge.judge(exercise, attempt).rows
 
 
-@pytest.mark.parametrize("size", [(3,), (4, 4), (6, 2), (9, 9), (64, 64), (2, 3, 4)])
+@over("size", [(3,), (4, 4), (6, 2), (9, 9), (64, 64), (2, 3, 4)])
 def test_never_more_than_six_lines_of_numbers(size):
     asked = function(lambda x: x * 2, lambda: (engine.ones(size),))
     for attempt in (lambda x: x * 3, lambda x: x.clone().index_fill_(0, engine.tensor(0), 7.0), lambda x: x.sum()):

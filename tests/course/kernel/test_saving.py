@@ -6,6 +6,7 @@ import re
 
 import nbformat
 import pytest
+from over_tables import over
 
 from course.base.notebooks import METADATA, ROOT
 from course.commands import lab
@@ -16,7 +17,7 @@ NOTEBOOKS = sorted(
 )
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@over("path", NOTEBOOKS)
 def test_what_jupyterlab_adds_to_a_notebook_is_not_saved(path):
     nb = nbformat.read(path, as_version=4)
     nb.metadata.kernelspec = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}

@@ -307,7 +307,7 @@ def in_a_notebook(source: str, name: str = "division_backward"):
 RULE = "def division_backward(arriving, x, y):\n    "
 
 
-@pytest.mark.parametrize(
+@over(
     "body",
     [
         "while True:\n        try: import time; time.sleep(0.01)\n        except BaseException: pass",

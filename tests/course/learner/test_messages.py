@@ -1,6 +1,7 @@
 """How what a check says is laid out in a notebook, and that stopping one needs no traceback."""
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("cloudpickle")
 
@@ -9,8 +10,8 @@ from course.learner import messages
 from course.process import worker
 
 
-@pytest.mark.parametrize(
-    ("text", "laid_out"),
+@over(
+    "text, laid_out",
     [
         ("the 0 stands at the *last* question.", "the 0 stands at the <em>last</em> question."),
         (

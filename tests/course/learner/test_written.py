@@ -6,6 +6,7 @@ import re
 
 import nbformat
 import pytest
+from over_tables import over
 
 pytest.importorskip("jupytext")
 
@@ -62,12 +63,12 @@ def job(lesson, folder):
     return next(job for job in jobs(lessons=[lesson]) if job.target.folder == folder)
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@over("lesson", LESSONS)
 def test_each_lesson_asks_for_two_written_answers(lesson):
     assert list(rubrics.questions(lesson)) == [f"{lesson}.w1", f"{lesson}.w2"]
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.key)
+@over("question", QUESTIONS)
 def test_a_program_in_a_question_prints_what_is_shown(question):
     for source, shown in SHOWN.findall(question.text):
         printed = io.StringIO()
@@ -78,7 +79,7 @@ def test_a_program_in_a_question_prints_what_is_shown(question):
         ]
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.key)
+@over("question", QUESTIONS)
 def test_a_question_gives_no_sample_and_no_step_away(question):
     assert not [what for _, what in question.steps if what in question.text]
     assert not [sample for sample in question.samples if sample.text in question.text]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,22 @@ def ended(process, timeout=240):
         out, err = process.communicate(timeout=60)
         pytest.fail(f"it hangs\n{out}\n{err}")
     return process.returncode, out, err
+
+
+def in_library(source, library):
+    """A program of the engine's, for another library."""
+    source = re.sub(r"(?m)^import engine$", f"import {library} as engine", source)
+    return re.sub(r"(?m)^(import|from) engine\b", rf"\1 {library}", source)
+
+
+def launched(library, ranks, source, folder):
+    """What a program prints that is written to a file and started as a reader of a lesson starts it."""
+    (folder / "train.py").write_text(source, encoding="utf-8")
+    command = [sys.executable, "-m", f"{library}.distributed.run", f"--nproc-per-node={ranks}", "train.py"]
+    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, encoding="utf-8", timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @cache

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 
 import pytest
-from ranks import NO_MPI, given
+from ranks import NO_MPI, given, in_library, launched
 
 import engine
 from course import cluster
@@ -171,17 +171,6 @@ def blocks(kind="python"):
     return re.findall(rf"```{kind}\n(.*?)```", LESSON, re.DOTALL)
 
 
-def launched(library, ranks, program, folder):
-    path = folder / "train.py"
-    path.write_text(program, encoding="utf-8")
-    launcher = {"engine": "engine.distributed.run", "torch": "torch.distributed.run"}[library]
-    command = [sys.executable, "-m", launcher, f"--nproc-per-node={ranks}", str(path)]
-    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, encoding="utf-8", timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def the_file():
     (program,) = [block for block in blocks() if "DataLoader(examples" in block]
     (printed,) = [block for block in blocks("text") if block.startswith("epoch 0")]
@@ -196,9 +185,7 @@ def test_the_file_prints_the_same_when_a_launcher_starts_it(library, tmp_path):
     elif NO_MPI:
         pytest.skip(NO_MPI)
     program, printed = the_file()
-    program = re.sub(r"(?m)^import engine$", f"import {library} as engine", program)
-    program = re.sub(r"(?m)^(import|from) engine\b", rf"\1 {library}", program)
-    assert launched(library, 4, program, tmp_path) == printed
+    assert launched(library, 4, in_library(program, library), tmp_path) == printed
 
 
 @pytest.mark.slow

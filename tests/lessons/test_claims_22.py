@@ -2,13 +2,10 @@
 
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 
 import pytest
-from ranks import NO_MPI
+from ranks import NO_MPI, in_library, launched
 
 import engine
 from course.base.notebooks import ROOT
@@ -26,15 +23,8 @@ def names_of(*words, library="engine"):
     names = {}
     for word in ("import engine", *words):
         (source,) = [c for c in CELLS if c.startswith(word)] or [c for c in CELLS if word in c and "predict(" not in c]
-        exec(with_library(source, library), names)
+        exec(in_library(source, library), names)
     return names
-
-
-def with_library(source, library):
-    if library == "engine":
-        return source
-    source = re.sub(r"(?m)^import engine$", f"import {library} as engine", source)
-    return re.sub(r"(?m)^(import|from) engine\b", rf"\1 {library}", source)
 
 
 @pytest.fixture(scope="module")
@@ -161,21 +151,12 @@ def printed_losses():
     return "".join(found["outputs"][0]["text"]).split()
 
 
-def launched(library, folder):
-    (folder / "train.py").write_text(with_library(the_file(), library), encoding="utf-8")
-    command = [sys.executable, "-m", f"{library}.distributed.run", "--nproc-per-node=2", str(folder / "train.py")]
-    env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, encoding="utf-8", timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.split()
-
-
 @pytest.mark.skipif(bool(NO_MPI), reason=NO_MPI)
 def test_the_file_prints_the_losses_of_the_lesson_on_two_ranks(tmp_path):
-    assert launched("engine", tmp_path) == printed_losses()
+    assert launched("engine", 2, the_file(), tmp_path).split() == printed_losses()
 
 
 @pytest.mark.slow
 def test_the_file_prints_them_under_torchrun(tmp_path):
     pytest.importorskip("torch")
-    assert launched("torch", tmp_path) == printed_losses()
+    assert launched("torch", 2, in_library(the_file(), "torch"), tmp_path).split() == printed_losses()

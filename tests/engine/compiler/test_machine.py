@@ -136,13 +136,9 @@ print(out.tolist(), len(begun), "engine.compiler.vector_math" in sys.modules)
 """
 
 
-def test_one_loop_for_a_text():
-    assert machine.compiled(ADD) is machine.compiled(ADD)
-    assert machine.compiled(ADD) is not machine.compiled(SUM)
-
-
-def test_each_dtype_has_its_own_code():
+def test_each_text_is_one_loop_and_each_dtype_has_its_own_code():
     loop = machine.compiled(ADD)
+    assert machine.compiled(ADD) is loop is not machine.compiled(SUM)
     for dtype in (np.float32, np.float64, np.int64):
         x, out = np.arange(5).astype(dtype), np.zeros(5, dtype)
         loop(0, 5, x, x, out)
@@ -154,14 +150,6 @@ def test_rows_from_first_to_last():
     x, out = np.ones(5, np.float32), np.zeros(5, np.float32)
     machine.compiled(ADD)(1, 3, x, x, out)
     assert out.tolist() == [0, 2, 2, 0, 0]
-
-
-def test_functions_of_vector_math():
-    text = "def loop(first, last, x0, out0):\n    for i in range(first, last):\n        out0[i] = exp(x0[i])\n"
-    x = np.linspace(-3, 3, 50, dtype=np.float32)
-    out = np.empty_like(x)
-    machine.compiled(text)(0, 50, x, out)
-    np.testing.assert_allclose(out, np.exp(x.astype(np.float64)), rtol=3e-7)
 
 
 @pytest.mark.slow
@@ -362,17 +350,14 @@ def test_another_text_or_switch_is_another_entry(entry, monkeypatch):
     assert len(entries()) == 3
 
 
-@pytest.mark.parametrize("damage", [b"", b"short", None, b"x" * 5000])
-def test_a_damaged_entry_is_compiled_anew(entry, damage):
+def test_a_damaged_entry_and_one_of_another_world_are_compiled_anew(entry):
     content = entry.read_bytes()
-    entry.write_bytes(content[: len(content) // 2] if damage is None else damage)
-    assert added() and not added()
-
-
-def test_an_entry_of_another_world_is_compiled_anew(entry):
-    for content in (b"no pickle", b"\x80\x04N."):
-        disk.write(entry.name, content)
-        assert added() and not added()
+    for damaged in (b"", b"short", content[: len(content) // 2], b"x" * 5000):
+        entry.write_bytes(damaged)
+        assert added() and not added(), damaged[:9]
+    for other in (b"no pickle", b"\x80\x04N."):
+        disk.write(entry.name, other)
+        assert added() and not added(), other
 
 
 @own

@@ -660,11 +660,12 @@ def test_a_port_that_was_asked_for_and_is_taken_is_refused_with_who_has_it(busy_
 
 @pytest.mark.filterwarnings("ignore")
 def test_nbgraders_parts_find_the_courses_settings_where_somebody_teaches(monkeypatch, tmp_path, capfd):
-    baseapp, labapp = pytest.importorskip("nbgrader.apps.baseapp"), pytest.importorskip("jupyterlab.labapp")
+    baseapp = pytest.importorskip("nbgrader.apps.baseapp")
     monkeypatch.setattr(os, "environ", os.environ | {"JUPYTER_CONFIG_PATH": str(tmp_path)})
     for name in ("ensure", "start_all", "open_copies", "open_already"):
         monkeypatch.setattr(lab, name, lambda *_: None)
-    monkeypatch.setattr(labapp.LabApp, "launch_instance", lambda arguments: None)
+    lab_app = SimpleNamespace(launch_instance=lambda arguments: None)
+    monkeypatch.setitem(sys.modules, "jupyterlab.labapp", SimpleNamespace(LabApp=lab_app))  # a second to import
     assert lab.main(["--teach", "--no-browser"]) == 0
     monkeypatch.chdir(tmp_path)
     app = baseapp.NbGrader()

@@ -1,6 +1,9 @@
 """What trains on several ranks, in one: the sampler's shares, and wrong arguments."""
 
+from itertools import product
+
 import pytest
+from over_tables import over
 
 import engine
 import engine.nn
@@ -17,10 +20,10 @@ def indices(n, replicas, epoch=0, **options):
     return found
 
 
-@pytest.mark.parametrize("drop_last", [False, True])
-@pytest.mark.parametrize("n, replicas", [(10, 1), (10, 3), (9, 3), (2, 5), (1, 4), (100, 7)])
-def test_a_sampler_gives_pytorchs_indices(n, replicas, drop_last):
+@over("sizes, drop_last", product([(10, 1), (10, 3), (9, 3), (2, 5), (1, 4), (100, 7)], [False, True]))
+def test_a_sampler_gives_pytorchs_indices(sizes, drop_last):
     torch = pytest.importorskip("torch")
+    n, replicas = sizes
     for shuffle in (False, True):
         for epoch in (0, 3):
             for rank, mine in enumerate(indices(n, replicas, epoch, shuffle=shuffle, seed=2, drop_last=drop_last)):

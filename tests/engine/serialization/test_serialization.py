@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from over_tables import over
 
 import engine
 from engine import serialization
@@ -268,7 +269,7 @@ def test_a_file_of_another_program_is_a_dict_of_tensors():
     assert loaded(file_of({})) == {}
 
 
-@pytest.mark.parametrize("dtype", ALL)
+@over("dtype", ALL)
 def test_files_go_to_the_safetensors_library_and_back(dtype, tmp_path):
     torch = pytest.importorskip("torch")
     library = pytest.importorskip("safetensors.torch")
@@ -457,8 +458,8 @@ class Other(engine.Tensor):
     pass
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
+@over(
+    "value, message",
     [
         (print, r"cannot save print \(a builtin_function_or_method\) at \['a'\]\[1\]: save the tensors, numbers"),
         (int, r"cannot save int \(a type\) at \['a'\]\[1\]"),
@@ -531,8 +532,8 @@ def damaged():
     yield "old PyTorch's", pickle.dumps({"a": 1}, protocol=2) + bytes(50), "a pickle, as old versions of torch.save"
 
 
-@pytest.mark.parametrize(("data", "message"), [pytest.param(d, m, id=name) for name, d, m in damaged()])
-def test_a_damaged_file_gives_one_clear_error_and_takes_no_memory(data, message):
+@over("name, data, message", damaged())
+def test_a_damaged_file_gives_one_clear_error_and_takes_no_memory(name, data, message):
     tracemalloc.start()
     try:
         with pytest.raises(RuntimeError, match="cannot load this file: .*" + message) as caught:
@@ -584,8 +585,8 @@ def wrong_structures():
     yield "a bool that is none", at("tensors", 0, value={**view, "dtype": "BOOL", "offset": 24}), "a bool that is none"
 
 
-@pytest.mark.parametrize(("change", "message"), [pytest.param(c, m, id=name) for name, c, m in wrong_structures()])
-def test_a_wrong_structure_gives_one_clear_error(change, message):
+@over("name, change, message", wrong_structures())
+def test_a_wrong_structure_gives_one_clear_error(name, change, message):
     obj = [engine.tensor([1, 2, 3, 300]), engine.ones(2, 3).t()]
     with pytest.raises(RuntimeError, match=message):
         loaded(rewritten(obj, change))

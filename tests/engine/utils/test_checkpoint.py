@@ -10,6 +10,7 @@ from weakref import ref
 
 import numpy as np
 import pytest
+from over_tables import over
 
 import engine
 from engine import nn
@@ -442,7 +443,7 @@ def outcome(name, program, use_reentrant):
 
 
 @BOTH
-@pytest.mark.parametrize("program", PROGRAMS, ids=[p.__name__ for p in PROGRAMS])
+@over("program", PROGRAMS)
 def test_a_program_does_what_it_does_in_pytorch(program, use_reentrant):
     (mine, my_warnings), (theirs, their_warnings) = (outcome(n, program, use_reentrant) for n in ("engine", "torch"))
     assert len(mine) == len(theirs)
@@ -455,7 +456,7 @@ def test_a_program_does_what_it_does_in_pytorch(program, use_reentrant):
     assert my_warnings == their_warnings
 
 
-@pytest.mark.parametrize("segments", [1, 2, 3, 4])
+@over("segments", [1, 2, 3, 4])
 @BOTH
 def test_sequences_in_segments_are_pytorchs(segments, use_reentrant):
     def run(t, check, r):

@@ -2,10 +2,12 @@
 
 import re
 from collections import OrderedDict, UserList, namedtuple
+from itertools import product
 from types import MappingProxyType
 
 import numpy as np
 import pytest
+from over_tables import over
 
 import engine
 from engine.utils import data
@@ -157,7 +159,7 @@ def run(module, program, seed=0):
     return plain(eval(program, {"OrderedDict": OrderedDict, **names})), module.rand(1).item()
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@over("program", PROGRAMS)
 def test_a_program_gives_what_it_gives_in_pytorch(program):
     torch = pytest.importorskip("torch")
     assert run(engine, program) == run(torch, program)
@@ -212,7 +214,7 @@ list(D.DataLoader(D.TensorDataset(t.ones(3)), batch_sampler=[[0, 5]]))
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("program", ERRORS)
+@over("program", ERRORS)
 def test_an_error_is_pytorchs(program):
     torch = pytest.importorskip("torch")
     mine, theirs = (error_of(lambda m=m: run(m, program)) for m in (engine, torch))
@@ -255,8 +257,10 @@ def slow(loader):
     return DataLoader(loader.dataset, batch_sampler=list(loader.batch_sampler), collate_fn=lambda b: default_collate(b))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "uint8", "bool"])
-@pytest.mark.parametrize("shape", [(7,), (7, 3), (7, 2, 1, 2), (7, 0)])
+DTYPES = ["float32", "float64", "float16", "bfloat16", "int64", "uint8", "bool"]
+
+
+@over("dtype, shape", product(DTYPES, [(7,), (7, 3), (7, 2, 1, 2), (7, 0)]))
 def test_rows_are_what_collation_gives(dtype, shape):
     x = engine.arange(int(np.prod(shape))).reshape(shape).to(getattr(engine, dtype))
     loader = DataLoader(TensorDataset(x, x.transpose(0, -1).contiguous().transpose(0, -1)), batch_size=3)

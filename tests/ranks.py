@@ -28,7 +28,7 @@ def started(program, ranks, *words, library="engine", options=(), **environment)
     )  # fmt: skip
 
 
-def ended(process, timeout=240):
+def ended(process, timeout=600):
     """(exit code, what it printed, what it printed of errors); one that hangs is killed, and the test fails."""
     try:
         out, err = process.communicate(timeout=timeout)

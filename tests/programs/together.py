@@ -55,7 +55,7 @@ def plain(value):
 
 def main(**place):
     warnings.simplefilter("ignore", FutureWarning)
-    d.init_process_group("gloo", timeout=timedelta(seconds=120), **place)
+    d.init_process_group("gloo", timeout=timedelta(seconds=300), **place)
     rank, found = d.get_rank(), {}
     for name, function in checks.items():
         try:

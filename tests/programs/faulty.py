@@ -21,12 +21,10 @@ first, second = (
 if rank == bad:
     if mode == "raises":
         raise ValueError("something is wrong")
-    if mode == "exits":
-        sys.exit(3)
     if mode == "vanishes":
         os._exit(0)
-    if mode == "leaves":
-        sys.exit(0)
+    if mode in ("exits", "leaves"):
+        sys.exit(3 if mode == "exits" else 0)
 if mode == "hangs":  # on its way to the first call of all, then elsewhere
     told = folder / "told"
     if rank == bad:

@@ -8,23 +8,17 @@ from over_tables import over
 from ranks import checks_of, given
 
 BOTH = "collectives parallel"  # the programs of a job
-TWO_AND_FOUR = pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
+# By hand also UNDERTORCH_RANKS=8, which needs cores.
+TWO_AND_MORE = pytest.mark.parametrize(
+    "ranks", [2, pytest.param(int(os.environ.get("UNDERTORCH_RANKS", "4")), marks=pytest.mark.slow)]
+)
 COLLECTIVES, PARALLEL = checks_of("collectives"), checks_of("parallel")
 
 
-@TWO_AND_FOUR
+@TWO_AND_MORE
 @over("check", [*COLLECTIVES, *PARALLEL])
 def test_a_check_holds_on_every_rank(check, ranks):
     given(BOTH, ranks, check)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    os.environ.get("UNDERTORCH_RANKS") != "8", reason="by hand, with UNDERTORCH_RANKS=8: it needs cores"
-)
-@over("check", PARALLEL)
-def test_a_check_holds_on_eight_ranks(check):
-    given("parallel", 8, check)
 
 
 @over("check", PARALLEL)
@@ -41,7 +35,7 @@ def test_pytorch_says_and_gives_the_same(check):
     assert mine == theirs
 
 
-@TWO_AND_FOUR
+@TWO_AND_MORE
 def test_calls_that_do_not_fit_are_told_alike_on_all_ranks(ranks):
     found = given(BOTH, ranks, "other_shapes_on_other_ranks_are_told_to_all")
     told = found[0]
@@ -55,7 +49,7 @@ def test_calls_that_do_not_fit_are_told_alike_on_all_ranks(ranks):
     assert ["DistBackendError", "all_to_all: rank 0 sends 2 elements to rank 0, which has a place for 1"] == told[7]
 
 
-@TWO_AND_FOUR
+@TWO_AND_MORE
 def test_what_is_found_about_groups_and_devices(ranks):
     n = ranks
     for rank in range(n):
@@ -85,7 +79,7 @@ def flat(value):
 EXACT = {"losses_and_weights_are_those_of_one_process_in_float64": 1e-13}
 
 
-@TWO_AND_FOUR
+@TWO_AND_MORE
 @over("check", checks_of("parallel", "torch"))
 def test_pytorch_with_gloo_gives_the_same(check, ranks):
     mine, theirs = given(BOTH, ranks, check), given(BOTH, ranks, check, library="torch")
@@ -97,7 +91,7 @@ def test_pytorch_with_gloo_gives_the_same(check, ranks):
             np.testing.assert_allclose(ours, its, rtol=0, atol=EXACT.get(check, 3e-6))
 
 
-@TWO_AND_FOUR
+@TWO_AND_MORE
 def test_models_that_differ_are_named(ranks):
     for found in given(BOTH, ranks, "models_that_differ_are_noticed_with_the_name"):
         (kind, shape), (_, number), (_, dtype) = found

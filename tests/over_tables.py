@@ -1,5 +1,6 @@
 """Tests over a table: one item for all of its rows, which tries each and tells those that fail together."""
 
+import contextlib
 import functools
 import inspect
 import traceback
@@ -21,7 +22,8 @@ def over(names, rows):
             for number, row in enumerate(rows):
                 values = dict(zip(names, row if len(names) > 1 else [row], strict=True))
                 try:
-                    test(**fixtures, **values)
+                    with own(fixtures, number) as given:
+                        test(**given, **values)
                 except pytest.skip.Exception:
                     if not number:
                         raise  # PyTorch is not there, for one row as for another
@@ -40,6 +42,21 @@ def over(names, rows):
         return run
 
     return decorate
+
+
+@contextlib.contextmanager
+def own(fixtures, number):
+    """The fixtures as a row would have them alone: a folder of its own, nothing patched, and nothing said."""
+    given = dict(fixtures)
+    with contextlib.ExitStack() as stack:
+        if "tmp_path" in given:
+            given["tmp_path"] = fixtures["tmp_path"] / str(number)
+            given["tmp_path"].mkdir()
+        if "monkeypatch" in given:
+            given["monkeypatch"] = stack.enter_context(fixtures["monkeypatch"].context())
+        if "capsys" in given:
+            given["capsys"].readouterr()
+        yield given
 
 
 def shown(values):

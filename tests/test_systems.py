@@ -121,7 +121,7 @@ class Process:
         self.got.append(number)
 
 
-@pytest.mark.parametrize("windows, number, gets", [
+@over("windows, number, gets", [
     (True, signal.SIGINT, []), (True, signal.SIGTERM, [signal.SIGTERM]),
     (False, signal.SIGINT, [signal.SIGINT]), (False, signal.SIGTERM, [signal.SIGTERM]),
 ])  # fmt: skip
@@ -146,7 +146,7 @@ def test_without_timers_slips_are_made_all_the_same(monkeypatch):
 # ---- macOS and Windows: no prctl, no Landlock
 
 
-@pytest.mark.parametrize("system", ["darwin", "win32"])
+@over("system", ["darwin", "win32"])
 def test_what_linux_alone_can_do_is_asked_of_no_other(monkeypatch, system):
     import ctypes
 
@@ -170,9 +170,9 @@ def test_on_windows_an_attempt_is_only_timed(monkeypatch):
 # ---- code pages
 
 
-@pytest.mark.parametrize("encoding, words", [
+@over("encoding, words", [
     ("ascii", ["undertorch", "update"]), ("cp932", ["undertorch", "nothing"]), ("cp437", ["course", "lab", "-h"]),
-], ids=str)  # fmt: skip
+])  # fmt: skip
 def test_a_folder_whose_letters_the_code_page_lacks_is_told_all_the_same(tmp_path, encoding, words):
     folder = tmp_path / "Łódź 数学"
     folder.mkdir()

@@ -159,7 +159,7 @@ def test_the_command_prints_a_table_and_writes_every_figure(tmp_path):
             assert min(results["seconds"][name][framework]) > 0
 
 
-@pytest.mark.parametrize("told, clock", [("cpu", "process_time"), ("", "perf_counter")])
+@over("told, clock", [("cpu", "process_time"), ("", "perf_counter")])
 def test_a_process_counts_the_time_that_it_is_told_to(monkeypatch, told, clock):
     monkeypatch.setenv(CLOCK, told)
     spec = importlib.util.find_spec("benchmarks.frameworks")

@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+from over_tables import over
 
 if sys.platform == "win32":
     pytest.skip("a class's server is a Linux computer", allow_module_level=True)
@@ -26,7 +27,7 @@ def test_learners_check_in_steps_up_to_all_of_them():
     assert classroom.counts(5) == [1, 2, 4, 5] and classroom.counts(1) == [1]
 
 
-@pytest.mark.parametrize("source, count", [("x = 1\n# submission 12\n", 12), ("# submission 3", 3), ("x", 0)])
+@over("source, count", [("x = 1\n# submission 12\n", 12), ("# submission 3", 3), ("x", 0)])
 def test_a_notebook_tells_which_submission_it_is(tmp_path, source, count):
     path = tmp_path / "a.ipynb"
     path.write_text(json.dumps({"cells": [{"source": source.splitlines(keepends=True)}]}), encoding="utf-8")

@@ -278,8 +278,8 @@ def test_the_kernel_is_the_running_interpreter_whatever_the_user_registered(tmp_
 # What stops a build
 
 
-@pytest.mark.parametrize(
-    ("source", "options", "shown"),
+@over(
+    "source, options, shown",
     [
         (
             "def f(a):\n    return a / 0\n\nf(3)",
@@ -295,7 +295,6 @@ def test_the_kernel_is_the_running_interpreter_whatever_the_user_registered(tmp_
         ),
         ("import os\nos._exit(3)", (), ["the kernel died", "    os._exit(3)"]),
     ],
-    ids=["error", "missing error", "widget alone", "no Graphviz", "dead kernel"],
 )
 def test_a_cell_that_goes_wrong_is_shown_and_the_old_notebook_stays(tmp_path, capsys, source, options, shown):
     place(tmp_path, "# Title\n\n" + cell("b = 1") + "\n" + cell(source, *options))
@@ -398,7 +397,7 @@ def test_looking_at_a_notebook_in_jupyterlab_and_saving_it_leaves_its_text_alone
 # Which lessons
 
 
-@pytest.mark.parametrize("wanted", ["5", "05", "graph", "05_graph"])
+@over("wanted", ["5", "05", "graph", "05_graph"])
 def test_a_lesson_is_chosen_by_number_or_name(tmp_path, wanted):
     for name in ("04_autograd", "05_graph", "07_graph_life", "16_mixed_precision"):
         place(tmp_path, "# Title\n", name)

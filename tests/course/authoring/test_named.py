@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from over_tables import over
 
 pytest.importorskip("nbval")
 pytest.importorskip("PIL")
@@ -12,16 +13,13 @@ from course.authoring.validation import main, named
 KNOWN = {"loss": ["0.25", "-2.056"], "n": ["121842"], "share": ["0.6241"], "none": []}
 
 
-@pytest.mark.parametrize(
-    ("text", "notebook"),
-    [
+@over("text, notebook", [
         ("near {out}`loss.2` and {out}`loss.-2`", "near -2.056<!-- out: loss.2 --> and 0.25<!-- out: loss.-2 -->"),
         ("({out}`loss.1:.1f`)", "(0.2<!-- out: loss.1:.1f -->)"),
         ("{out}`n:,`, {out}`share:.0%`", "121,842<!-- out: n:, -->, 62%<!-- out: share:.0% -->"),
         ("`{out}` is a role, and {out} `n` none", "`{out}` is a role, and {out} `n` none"),
         ("`` {out}`n` ``\n\n```\n{out}`n`\n```\n~~~\n{out}`n`", "`` {out}`n` ``\n\n```\n{out}`n`\n```\n~~~\n{out}`n`"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_text_gives_a_notebook_with_numbers_and_comes_back(text, notebook):
     assert named.filled(text, KNOWN) == notebook
     assert named.roles(notebook) == text
@@ -36,8 +34,8 @@ def test_what_stands_there_is_replaced_with_its_sign_and_its_percent():
     assert named.filled("<!-- out: n -->", KNOWN) == "121842<!-- out: n -->"
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@over(
+    "text, says",
     [
         ("{out}`gone`", "no cell of code has the tag out-gone"),
         ("{out}`loss`", "the cell out-loss shows 2 numbers: say which, as in {out}`loss.1`"),

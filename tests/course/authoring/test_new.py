@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("jupytext")
 pytest.importorskip("nbgrader")
@@ -82,9 +83,7 @@ def lessons_of(root):
     return root / "course/lessons"
 
 
-@pytest.mark.parametrize(
-    "name", ["", "Optics", "ray-optics", "ray optics", "_optics", "2nd", "a__b", "../a", "größe", "a\n"]
-)
+@over("name", ["", "Optics", "ray-optics", "ray optics", "_optics", "2nd", "a__b", "../a", "größe", "a\n"])
 def test_what_is_no_name_is_refused_and_nothing_written(tmp_path, name):
     lessons_of(tmp_path)
     before = sorted(tmp_path.rglob("*"))

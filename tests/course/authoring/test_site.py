@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from over_tables import over
 
 from course.authoring.site import charts, extension, lessons, pages, recaps, reference
 from course.authoring.site.links import Links
@@ -78,8 +79,8 @@ def test_a_prediction_says_predict_once(links):
     assert lessons.of_output(cell, f"{lessons.ASLEEP}{lessons.TWICE}How many?</p>", "x.md", links) == "<p>How many?</p>"
 
 
-@pytest.mark.parametrize(
-    ("owner", "shown"),
+@over(
+    "owner, shown",
     [
         ("", "A\n\n\n\n\n\nB OWNER"),
         ("ada", "A\n\nThese addresses open it without installing anything:\n\n| <https://x.org/ada/u> |\n\nB ada"),

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from over_tables import over
 
 from course.authoring import slips
 from course.judging import exercises, judge, running
@@ -14,8 +15,8 @@ def named(source):
     return {slip.source: slip.says for slip in slips.slips(source)}
 
 
-@pytest.mark.parametrize(
-    ("source", "changed", "says"),
+@over(
+    "source, changed, says",
     [
         ("y = a + b", "y = a - b", "you mix up `+` and `-`"),
         ("y = a * b", "y = a", "you leave out a factor"),
@@ -76,7 +77,7 @@ def test_results_are_alike_to_four_digits_and_no_further():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a slip that never ends is not stopped there")
-@pytest.mark.parametrize("key", ["01.5", "04.3", "05.3"])
+@over("key", ["01.5", "04.3", "05.3"])
 def test_a_row_is_what_is_made_today(key):
     assert slips.made(key) == looked_up.table(key[:2])[key], f"python -m course slips {key[:2]}"
 

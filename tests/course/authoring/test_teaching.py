@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from over_tables import over
 
 pytest.importorskip("nbformat")
 
@@ -49,7 +50,7 @@ def test_the_command_prints_a_lesson_part_by_part(capsys):
     assert "there is no lesson 99: 00, 01" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@over("lesson", LESSONS)
 def test_the_figures_that_are_counted_are_those_that_move(lesson):
     """Every name that a lesson calls of course.figures, but for the still ones."""
     text = LESSONS[lesson].read_text(encoding="utf-8")
@@ -58,14 +59,14 @@ def test_the_figures_that_are_counted_are_those_that_move(lesson):
     assert {name for name in called if counted.MOVED.search(f"{name}(")} == called - still
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@over("lesson", LESSONS)
 def test_the_table_has_the_counted_minutes(lesson):
     cells = [cell.strip() for cell in ROWS[lesson].split("|")]
     assert abs(int(cells[1]) - counted.lesson_minutes(LESSONS[lesson])) <= 5, f"{cells}: see python -m course minutes"
     assert float(cells[2] or 0) == counted.exercise_minutes(lesson)
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@over("lesson", LESSONS)
 def test_a_lesson_says_how_long_it_takes_as_the_table_does(lesson):
     opening = nbformat.read(LESSONS[lesson], as_version=4).cells[1].source  # below the links
     stated = int(re.search(r"\*\*Time\*\* (\d+) minutes", opening)[1])
@@ -92,7 +93,7 @@ def test_a_plan_names_parts_and_exercises_that_exist_and_leaves_time_for_questio
     assert total <= most, f"{where}: {total:.1f} are planned, {most} are there; leave out {total - most:.1f} of: {told}"
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@over("lesson", LESSONS)
 def test_three_or_four_misconceptions_are_told_and_their_exercises_exist(lesson):
     told = re.findall(r"(?m)^- \*\*.+?\*\* (.*)$", notes(lesson))
     assert 3 <= len(told) <= 4

@@ -171,8 +171,8 @@ def test_what_a_widget_catches_is_no_end_of_the_run(tmp_path, capsys):
     assert "[2]: stdout differs" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
+@over(
+    "given, says",
     [
         (["nowhere"], "There is no file or folder nowhere."),
         (["."], "There is no notebook in ."),
@@ -310,7 +310,7 @@ def test_ends_of_lines_are_no_difference_of_a_terminal_and_told_where_they_are_o
     assert differences([text("a")], [text("a\n")], MASKS) == ["stdout differs\nonly the ends of its lines do"]
 
 
-@pytest.mark.parametrize("field", ["source", "metadata", "outputs"])
+@over("field", ["source", "metadata", "outputs"])
 def test_a_cell_without_its_parts_keeps_no_other_notebook_from_being_looked_at(field, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     broken = new_notebook(nbformat_minor=5, cells=[]) | {"cells": [code("a") | {field: None}]}
@@ -425,9 +425,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("check", "cells", "expected"), [(name, *row) for name, rows in FAULTS.items() for row in rows]
-)
+@over("check, cells, expected", [(name, *row) for name, rows in FAULTS.items() for row in rows])
 def test_a_check_finds_its_fault_and_leaves_the_rest_alone(check, cells, expected, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
@@ -475,8 +473,8 @@ def test_a_text_that_gives_other_cells_is_told_and_one_that_gives_the_same_is_no
     assert "[3]: text: from cell 3 on the notebook is not what a.py gives: 'b = 2'" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("notebook", "text", "where"),
+@over(
+    "notebook, text, where",
     [
         ("notebooks/05_graph.ipynb", "course/lessons/05_graph/lesson.md", "# "),
         ("solutions/05_graph.ipynb", "course/lessons/05_graph/exercises.md", "## 5.2 "),
@@ -523,9 +521,7 @@ def test_faults_and_differences_are_told_together_and_each_check_can_be_left_out
 SHOWN = [code("a = 1_500", text("loss 0.5774 after 48 steps, 62.4 %\n[1.5e-05 1,797]\n"))]
 
 
-@pytest.mark.parametrize(
-    ("prose", "expected"),
-    [
+@over("prose, expected", [
         ("It takes 48 steps to 0.58, with 1,500 and 1797 pictures and 1.5e-05.", []),
         ("It takes 47 steps to 0.57.", ["47", "0.57"]),
         ("All of 62 are not 62.4, about 62 are, and 58 percent are, and 57 % not.", ["62", "57"]),
@@ -541,8 +537,7 @@ SHOWN = [code("a = 1_500", text("loss 0.5774 after 48 steps, 62.4 %\n[1.5e-05 1,
         ("There are 31 of them, or 32 <!-- numbers: 31 -->", ["32"]),
         ("There are 32.\n<!-- numbers: 32 1,024: 2^5, 2^10 -->", ["1,024 is marked, and does not stand there"]),
         ("<p>99 in HTML</p>\n\nand 98", ["98"]),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_number_in_prose_stands_in_an_output_or_is_marked(prose, expected, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     save(tmp_path / "a.ipynb", *SHOWN, words(prose))
@@ -575,8 +570,8 @@ def test_a_notebook_without_outputs_is_run_and_compared_with_nothing(tmp_path, m
     assert "code cell 2: it raises ZeroDivisionError" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "found"),
+@over(
+    "right, wrong, found",
     [
         ("the machine says 15", "the machine says 16", "16"),
         ("about -2.056", "about -2.057", "2.057"),
@@ -709,8 +704,8 @@ def test_two_kernels_are_compared_with_each_other(tmp_path, monkeypatch, capsys)
     assert said.splitlines()[-1] == "FAILED: 1 cell differs between the two; 2 cells of 1 notebook."
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
+@over(
+    "options, says",
     [
         (["--also", "torch"], "--also takes a line such as `import torch as engine`, and not 'torch'."),
         (["--also", "from a import b"], "--also takes a line"),
@@ -723,7 +718,7 @@ def test_what_is_no_second_world_is_told(options, says, capsys):
     assert says in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("folder", ["notebooks", "exercises", "solutions"])
+@over("folder", ["notebooks", "exercises", "solutions"])
 def test_the_course_s_own_notebooks_have_no_faults(folder, capsys):
     # That they are what their texts give is told by tests of the build.
     assert main([str(ROOT / folder), "--skip", "outputs,text", "--texts"]) == 0, capsys.readouterr().out

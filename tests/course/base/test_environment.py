@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
+from over_tables import over
 
 from course.base import environment
 
 
-@pytest.mark.parametrize("folder", ["course", "Łukasz/кур"])
+@over("folder", ["course", "Łukasz/кур"])
 def test_every_program_of_an_environment_finds_the_course(folder, tmp_path, monkeypatch):
     """Before Python 3.13 the file that says where it is, is read in the system's encoding: here plain ASCII."""
     root, packages = tmp_path / folder, tmp_path / "packages"

@@ -5,13 +5,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from over_tables import over
 
 from course.base import files
 
 
-@pytest.mark.parametrize(
-    ("system", "fails", "written"), [("nt", 3, True), ("nt", files.TRIES, False), ("posix", 1, False)]
-)
+@over("system, fails, written", [("nt", 3, True), ("nt", files.TRIES, False), ("posix", 1, False)])
 def test_windows_waits_for_who_reads_the_file(system, fails, written, tmp_path, monkeypatch):
     """There a file that somebody has open cannot be replaced; elsewhere it can, and an error is one that stays."""
     replace, left = Path.replace, [PermissionError("somebody has it open")] * fails

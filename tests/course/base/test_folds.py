@@ -1,7 +1,7 @@
 """What a lesson says of a prediction's answer is folded away, and nothing else is; the text is as it was written."""
 
-import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from over_tables import over
 
 from course.authoring.build import read_source
 from course.base import folds
@@ -21,8 +21,8 @@ def fold(text, rest=""):
     return f"<details><summary>{folds.SUMMARY}</summary>\n\n{text}\n\n</details>" + (f"\n\n{rest}" if rest else "")
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
+@over(
+    "text, wanted",
     [
         ("Nine. It is added.", fold("Nine. It is added.")),
         ("Nine.\n\nAnd ten?", fold("Nine.", "And ten?")),
@@ -51,7 +51,7 @@ def test_what_comes_first_after_the_cell_of_a_prediction_is_folded(text, wanted)
     assert folds.unfolded(wanted) == text
 
 
-@pytest.mark.parametrize(
+@over(
     "before",
     [
         (),
@@ -82,7 +82,7 @@ def test_a_mark_folds_wherever_the_answer_stands():
     assert folds.unfolded(at_once) == marked
 
 
-@pytest.mark.parametrize("path", lesson_folders(), ids=lambda path: path.name)
+@over("path", lesson_folders())
 def test_no_lesson_tells_an_answer_below_its_prediction(path):
     nb, _ = read_source(path / "lesson.md")
     written = [cell.source for cell in nb.cells]

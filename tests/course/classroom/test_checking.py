@@ -4,6 +4,7 @@ import json
 
 import nbformat
 import pytest
+from over_tables import over
 
 from course.base.notebooks import ROOT
 from course.classroom import checking
@@ -40,7 +41,7 @@ def lenient_checks(nb):
             cell.source = "print('correct')"
 
 
-@pytest.mark.parametrize("change", [without_checks, lenient_checks], ids=lambda change: change.__name__)
+@over("change", [without_checks, lenient_checks])
 def test_right_wrong_and_blank_answers_get_their_points_and_sentences(tmp_path, capsys, change):
     answers = {"05.1": SOLVED["05.1"], "05.3": WRONG}
     path = submission(tmp_path / "graph (2).ipynb", answers, change)
@@ -79,8 +80,8 @@ def test_an_answer_reaches_no_file_of_the_course(tmp_path, capsys):
     assert code == 1 and "PermissionError" in said
 
 
-@pytest.mark.parametrize(
-    ("text", "argv", "says"),
+@over(
+    "text, argv, says",
     [
         (None, [], "There is no file"),
         ("", [], "The file is empty"),

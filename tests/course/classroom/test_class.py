@@ -359,8 +359,8 @@ def test_points_given_by_hand_reach_the_feedback(story, verb):
     assert points(story)["klee2"] == "1.5"
 
 
-@pytest.mark.parametrize(
-    ("name", "more"),
+@over(
+    "name, more",
     [
         ("zabsent/05_graph.ipynb", ()),
         ("Zoe Absent/anything.ipynb", ()),
@@ -465,8 +465,8 @@ def named(name):
     return lambda path: archive(path, [(name, b"{}", (2027, 1, 1, 0, 0, 0))])
 
 
-@pytest.mark.parametrize(
-    ("make", "says"),
+@over(
+    "make, says",
     [
         (named("../../a.ipynb"), "leads out of its folder"),
         (named("/etc/a.ipynb"), "leads out of its folder"),
@@ -579,8 +579,8 @@ def test_rosters_of_nbgrader_moodle_and_canvas_are_read(text, people, encoding, 
     assert [tuple(person) for person in tables.roster(tmp_path / "r.csv")] == people
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@over(
+    "text, says",
     [
         ("first,last\nA,B\n", "no column names everybody"),
         ("id\n../a\n", "cannot be somebody's id"),

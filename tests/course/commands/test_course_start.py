@@ -117,7 +117,7 @@ def test_a_mistyped_command_is_answered_with_the_nearest(capsys):
     assert capsys.readouterr().err == f"There is no command 'lba'. Did you mean `{notebooks.COMMAND} lab`?\n"
 
 
-@pytest.mark.parametrize("called", ["python", "python3", "python3.12", "py"])
+@over("called", ["python", "python3", "python3.12", "py"])
 def test_the_reader_is_told_what_to_type_as_they_typed_it(called, monkeypatch):
     monkeypatch.setattr(sys, "orig_argv", [called, "-m", "course"])
     monkeypatch.setattr(shutil, "which", lambda name: name)
@@ -289,7 +289,7 @@ def test_a_damaged_stamp_means_that_nothing_is_installed(project, tmp_path, cont
 # What is in the way of making an environment
 
 
-@pytest.mark.parametrize("damage", ["python gone", "killed installation", "without pyvenv.cfg", "a stray file"])
+@over("damage", ["python gone", "killed installation", "without pyvenv.cfg", "a stray file"])
 def test_a_broken_environment_is_not_gone_on_with(tmp_path, monkeypatch, capsys, damage):
     folder = tmp_path / ".venv"
     monkeypatch.setattr(environment, "ROOT", tmp_path)
@@ -384,7 +384,7 @@ LOGS = {
 }
 
 
-@pytest.mark.parametrize("case", LOGS)
+@over("case", LOGS)
 def test_a_failed_installation_is_explained_and_names_its_log(tmp_path, case):
     log, words = LOGS[case]
     (tmp_path / environment.LOG).write_text(log, encoding="utf-8")
@@ -817,7 +817,7 @@ def test_the_last_line_of_a_deep_run_is_no_praise_where_its_first_part_failed(ru
     assert capsys.readouterr().err.splitlines()[-1] == "FAILED: pytest ended with exit code 1."
 
 
-@pytest.mark.parametrize("folder", [False, True], ids=["", "hidden"])
+@over("folder", [False, True])
 def test_without_pytorch_no_python_finds_it(tmp_path, folder):
     (tmp_path / "torch.py").write_text("", encoding="utf-8")
     (tmp_path / "torch-2.0.dist-info").mkdir()
@@ -1039,7 +1039,7 @@ def test_a_driver_without_cupy_is_told_the_command_that_adds_it(monkeypatch):
     assert finding.advice == f'"{sys.executable}" -m pip install --require-hashes -r requirements/cuda13.txt'
 
 
-@pytest.mark.parametrize("says, generations, cuda", [
+@over("says, generations, cuda", [
     ("CUDA Version: 13.0", "8.9", 13), ("CUDA Version: 12.8", "9.0", 12), ("CUDA Version: 11.4", "7.0", 11),
     ("CUDA Version: 13.0", "8.9\n6.1", 12), ("CUDA Version: 13.0", "10.0\n12.0", 13), (None, None, None),
 ])  # fmt: skip

@@ -53,8 +53,8 @@ def test_a_widgets_view_is_not_saved_and_a_line_says_how_to_see_it_again():
     assert outputs[1]["data"]["text/html"] == "<img>"
 
 
-@pytest.mark.parametrize(
-    ("main", "page"),
+@over(
+    "main, page",
     [
         ({"current": "notebook:my_exercises/05_graph.ipynb"}, "/lab"),
         ({"current": ""}, f"/lab/tree/{lab.FIRST_LESSON}"),
@@ -119,8 +119,8 @@ def test_an_original_that_is_open_beside_copies_stays_open(tmp_path):
     assert place.read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize(
-    ("path", "writable"),
+@over(
+    "path, writable",
     [
         ("notebooks/05_graph.ipynb", False),
         ("/exercises/05_graph.ipynb", False),

@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from over_tables import over
 
 pytest.importorskip("filelock")
 
@@ -279,7 +280,7 @@ def test_a_copy_that_is_no_notebook_any_more_is_named_each_time_and_kept(tmp_pat
 # What counts
 
 
-@pytest.mark.parametrize("sign", ["source", "output", "run", "new cell", "unknown", "broken"])
+@over("sign", ["source", "output", "run", "new cell", "unknown", "broken"])
 def test_anything_done_in_a_copy_counts_as_begun(tmp_path, sign):
     path = blank(tmp_path)
     assert not copies.begun(path)
@@ -383,9 +384,7 @@ class Terminal:
         return True
 
 
-@pytest.mark.parametrize(
-    ("answer", "anew"), [("", False), ("n", False), ("no way", False), ("y", True), (" Yes ", True)]
-)
+@over("answer, anew", [("", False), ("n", False), ("no way", False), ("y", True), (" Yes ", True)])
 def test_a_reset_asks(tmp_path, monkeypatch, answer, anew):
     source = blank(tmp_path)
     done = work(copies.start("05", tmp_path)[-1])
@@ -397,9 +396,7 @@ def test_a_reset_asks(tmp_path, monkeypatch, answer, anew):
     assert NAME in asked[0]
 
 
-@pytest.mark.parametrize(
-    ("option", "anew"), [("--lesson", [lesson]), ("--exercises", [blank]), (None, [lesson, blank])]
-)
+@over("option, anew", [("--lesson", [lesson]), ("--exercises", [blank]), (None, [lesson, blank])])
 def test_a_reset_is_of_the_lesson_of_its_exercises_or_of_both(tmp_path, option, anew):
     lesson(tmp_path), blank(tmp_path)
     copies.start("05", tmp_path)
@@ -442,14 +439,14 @@ def test_a_reset_without_anybody_to_ask_changes_nothing(tmp_path, monkeypatch):
     assert mine(tmp_path).read_bytes() == done
 
 
-@pytest.mark.parametrize("lesson", ["6", "rules", "", "../05_graph"])
+@over("lesson", ["6", "rules", "", "../05_graph"])
 def test_an_unknown_lesson_is_refused_with_those_there_are(tmp_path, lesson):
     blank(tmp_path)
     with pytest.raises(Problem, match="05_graph"):
         copies.start(lesson, tmp_path)
 
 
-@pytest.mark.parametrize("lesson", ["5", "05", "graph", "05_graph"])
+@over("lesson", ["5", "05", "graph", "05_graph"])
 def test_a_lesson_is_named_by_number_or_name(tmp_path, lesson, capsys):
     blank(tmp_path)
     assert copies.main_start([lesson], tmp_path) == 0
@@ -489,7 +486,7 @@ def test_two_starts_at_once_lose_nothing(tmp_path):
 # The lab
 
 
-@pytest.mark.parametrize("problem", [None, "my_exercises cannot be written to"])
+@over("problem", [None, "my_exercises cannot be written to"])
 def test_the_lab_starts_with_the_copies_made_and_all_the_same_where_they_cannot_be(monkeypatch, capsys, problem):
     labapp = pytest.importorskip("jupyterlab.labapp")
     from course.commands import lab

@@ -579,7 +579,7 @@ def turns_round(): ...
 turns_round.__wrapped__ = turns_round
 
 
-@pytest.mark.parametrize("attempt", [Trap, TrapOfValues, lambda: turns_round])
+@over("attempt", [Trap, TrapOfValues, lambda: turns_round])
 def test_what_cannot_be_looked_at_is_an_attempt_that_is_not_right(attempt, monkeypatch):
     monkeypatch.setattr(worker, "ask", functools.partial(worker.ask, seconds=1))
     with pytest.raises(learner.NotYet):

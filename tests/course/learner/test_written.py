@@ -92,8 +92,8 @@ def test_a_file_is_read_as_it_stands(tmp_path):
     assert question.samples[0] == rubrics.Sample("Full", 2.0, "Full.\n\nMore.", "all.")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
+@over(
+    "old, new, says",
     [
         ("- 0.5: four\n", "", "4 steps of 2 points"),
         ("- 0.5: four\n", "- 1: four\n", "4 steps of 2 points"),

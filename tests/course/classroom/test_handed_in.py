@@ -1,7 +1,6 @@
 """What can be read of a notebook that broke on its way, and which of two counts."""
 
 import difflib
-import itertools
 import json
 import os
 
@@ -59,7 +58,7 @@ COUNTS = places('"execution_count": ')
 HEADS = places('"cell_type": ')
 
 
-@over("base, end", itertools.product([(), ('   "execution_count": 3,',)], ["\n", "\r\n"]))
+@over("base, end", [((), "\n"), (('   "execution_count": 3,',), "\r\n")])
 def test_the_marks_of_a_conflict_cost_nothing(base, end):
     text = SOLVED
     for at in reversed(COUNTS):

@@ -422,6 +422,7 @@ def ways(request, monkeypatch):
     if request.param != forked.FORKS:
         monkeypatch.setattr(forked, "FORKS", request.param)
         monkeypatch.setattr(worker, "_ahead", worker._Ahead())
+        monkeypatch.setattr(worker, "prepare", lambda: None)  # half a second of computing for a check that never comes
         yield request.param
         worker._ahead.drop()
     else:
@@ -581,7 +582,7 @@ turns_round.__wrapped__ = turns_round
 
 @over("attempt", [Trap, TrapOfValues, lambda: turns_round])
 def test_what_cannot_be_looked_at_is_an_attempt_that_is_not_right(attempt, monkeypatch):
-    monkeypatch.setattr(worker, "ask", functools.partial(worker.ask, seconds=1))
+    monkeypatch.setattr(worker, "ask", functools.partial(worker.ask, seconds=0.5))
     with pytest.raises(learner.NotYet):
         learner.check("05.3", attempt())
 
@@ -593,7 +594,7 @@ def test_an_error_whose_text_raises_is_the_attempts_own():
 
 
 def test_a_process_whose_notebook_is_gone_ends(ways):
-    worker.prepare()
+    worker._ahead.prepare()
     if ways:
         process = worker._ahead.ready._process
         worker._ahead.ready._line.close()
@@ -612,7 +613,7 @@ CELLS = [  # a cell; the error that it shows, or None; what is shown above it
     ("import engine\nfrom course import check, hint, progress, solution", None, []),
     (
         "import functools\nfrom course.learner import calls\n"
-        "calls.worker.ask = functools.partial(calls.worker.ask, seconds=2)",
+        "calls.worker.ask = functools.partial(calls.worker.ask, seconds=1)",
         None,
         [],
     ),
@@ -662,7 +663,7 @@ CELLS = [  # a cell; the error that it shows, or None; what is shown above it
     (
         'def division_backward(arriving, x, y):\n    while True: pass\n\ncheck("05.3", division_backward)',
         "NotYet",
-        ["It was stopped after 2 seconds."],
+        ["It was stopped after 1 seconds."],
     ),
     ('from course import hint\n\nhint("05.5")', None, ["Hint 1 of 3 for exercise 05.5"]),
     ('hint("05.5")', None, ["Hint 2 of 3"]),

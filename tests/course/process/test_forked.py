@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -274,3 +275,18 @@ def test_a_process_that_decides_is_started_anew_where_it_has_ended(decide):
 
 def test_a_submissions_places_are_its_folders():
     assert set(judged.own("/x").values()) == {"/x", "0"}
+
+
+def test_a_check_finds_its_imports_done_but_for_those_of_its_lesson():
+    program = """
+        import sys
+        from course.judging import exercises, judge
+        from course.process import forked
+        forked.imported()
+        before = set(sys.modules)
+        exercise = exercises.find("10.2")
+        judge.judge(exercise, exercise.answer)
+        print(*{name for name in set(sys.modules) - before if name.startswith(("course.", "engine."))})
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
+    assert [name for name in done.stdout.split() if not name.startswith("course.lessons")] == []

@@ -143,8 +143,9 @@ def verdict(code: int, alone: bool = False) -> str:
 
 def pytest(*arguments: str, alone: bool = False) -> int:
     """Run pytest once in the course's folder, and return its exit code."""
-    # Of nbval functions alone are used; its plugin imports for two seconds what Jupyter checks notebooks with.
-    command = [sys.executable, "-m", "pytest", "-p", "no:nbval", *arguments]
+    command = [sys.executable, "-m", "pytest", *arguments]
+    if not any("nbval" in argument for argument in arguments):
+        command += ["-p", "no:nbval"]  # which imports for two seconds what Jupyter checks notebooks with
     environment = kernel_environment(ROOT) | UNATTENDED
     if alone:
         command += ["-o", f"cache_dir={cache(alone)}"]

@@ -82,10 +82,11 @@ CELLS = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(({ mo
     ran: model.type !== 'code' || model.executionCount !== null || !model.sharedModel.getSource().trim(),
 }))"""
 # Scrolled to the top in a window that holds it all: only then is every cell laid out, and the last one's end known. It
-# is laid out bit by bit, while nothing else is to be done.
+# is laid out bit by bit, while nothing else is to be done. (With a limit: of a page that it takes for hidden, Chromium
+# says but every ten seconds that nothing is to be done.)
 NOTEBOOK_HEIGHT = """async () => {
     const notebook = window.jupyterapp.shell.currentWidget.content;
-    const idle = () => new Promise(requestIdleCallback);
+    const idle = () => new Promise(resolve => requestIdleCallback(resolve, { timeout: 1000 }));
     notebook.activeCellIndex = 0;
     notebook.outerNode.scrollTop = 0;
     let height = 0;
@@ -102,7 +103,7 @@ NOTEBOOK_HEIGHT = """async () => {
 
 # All that was to be drawn is: the page has nothing to do, moves nothing, and its parts stay where they are.
 AT_REST = """async () => {
-    const idle = () => new Promise(requestIdleCallback);
+    const idle = () => new Promise(resolve => requestIdleCallback(resolve, { timeout: 1000 }));
     const moves = (one) => one instanceof CSSTransition && one.playState === 'running'; // cursors blink for ever
     let places = '';
     for (let unchanged = 0; unchanged < 10; ) {
@@ -286,6 +287,7 @@ def open_lesson(window, lab):
         page.console_errors = []
         page.on("console", lambda message: message.type == "error" and page.console_errors.append(message.text))
         page.on("pageerror", lambda error: page.console_errors.append(str(error)))
+        page.bring_to_front()
         page.goto(f"{lab.url}/lab/workspaces/{secrets.token_hex(4)}/tree/{path}?token={lab.token}")
         try:
             await_kernel(page, path)

@@ -506,9 +506,10 @@ def test_softmax_without_a_dimension_warns_and_takes_the_one_pytorch_takes(name)
 
 
 def test_mse_loss_warns_when_it_broadcasts():
-    with pytest.warns(
-        UserWarning, match=r"Using a target size \(torch.Size\(\[3\]\)\) that is different to the input size"
-    ):
+    sizes = (
+        r"Using a target size \(torch.Size\(\[3\]\)\) that is different to the input size \(torch.Size\(\[3, 1\]\)\). "
+    )
+    with pytest.warns(UserWarning, match=sizes + ".* Please ensure they have the same size.$"):
         F.mse_loss(engine.zeros(3, 1), engine.zeros(3))
 
 

@@ -48,7 +48,10 @@ def gone(folder, patience=240.0):
     [
         ("raises", 1, ["[rank1]: ValueError: something is wrong", "rank 1 failed with exit code 1; all other"]),
         ("exits", 3, ["rank 1 failed with exit code 3; all other processes were ended."]),
-        ("vanishes", 1, ["1 ended (before its end); all other processes were ended."]),
+        # Where both end before the launcher has looked once, it cannot tell which was the first. (2026-11-29)
+        pytest.param(
+            "vanishes", 1, ["1 ended (before its end); all other processes were ended."], marks=pytest.mark.slow
+        ),
         ("leaves", 1, ["[rank0]: ", "all_reduce cannot complete: rank 1 has ended and will not come to it."]),
         (
             "hangs", 1,

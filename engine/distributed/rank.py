@@ -22,6 +22,7 @@ LOCAL_SIZE = "MPI_LOCALNRANKS OMPI_COMM_WORLD_LOCAL_SIZE PALS_LOCAL_SIZE"
 FOLDER = "UNDERTORCH_RUN_FOLDER"  # where each process leaves a file with its number, for the launcher
 FIRST = "first"  # and the first that fails what it has to say
 DOOR = "door"  # and is connected until it ends
+SEEN = b"!"  # what the launcher answers once it would see that end
 ARRIVAL = 0.5  # seconds that the last words of a process may take to the launcher
 
 
@@ -103,7 +104,7 @@ def note(*words):
 def connect():
     """Stay connected with the launcher until this process ends, so that it sees which one ends first.
 
-    MPI ends the others when its own connection closes.  Linux closes those of a process by their numbers, up or down:
+    Where two could end before it has looked, it could not tell: each waits until it has been seen.  MPI ends the others when its own connection closes.  Linux closes those of a process by their numbers, up or down:
     MPI's, with a number above this one as well as below, is closed for good after it.
     """
     if sys.platform != "linux":
@@ -114,6 +115,7 @@ def connect():
         with socket.socket(socket.AF_UNIX) as one:
             one.connect(str(Path(os.environ[FOLDER]) / DOOR))
             one.send(str(os.getpid()).encode())
+            one.recv(len(SEEN))
             mine = fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 100)
         kept = [mine]
         os.register_at_fork(after_in_child=lambda: [os.close(number) for number in kept])

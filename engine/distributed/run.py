@@ -233,6 +233,8 @@ class Ends:
             while True:
                 self.open.append(self.door.accept()[0])
                 self.ready.register(self.open[-1], select.EPOLLRDHUP | select.EPOLLONESHOT)
+                with contextlib.suppress(OSError):  # it has ended already
+                    self.open[-1].send(rank.SEEN)
         for descriptor, _ in self.ready.poll(0):
             one = next(s for s in self.open if s.fileno() == descriptor)
             with contextlib.suppress(OSError):

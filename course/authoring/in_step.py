@@ -10,9 +10,8 @@ from nbformat import NotebookNode
 from course.authoring.build import PAIRS, Job, fill, jobs, paired, read_source, skeleton, write_source
 from course.base.notebooks import ROOT, TARGETS
 
-LISTED = re.compile(
-    r"<!-- lessons: \w+ -->.*?<!-- end -->", re.DOTALL
-)  # docs/update.py makes it of other lessons' words
+# docs/update.py makes these of other lessons' words.
+LISTED = re.compile(r"<!-- lessons: \w+ -->.*?<!-- end -->", re.DOTALL)
 
 
 def differences(job: Job) -> list[str]:

@@ -84,9 +84,8 @@ UNATTENDED = {
 # notebook's cells depend on each other: pytest-xdist, where it is used, may only distribute whole files (`-n 2 --dist
 # loadfile`). That the notebooks are what their texts give, and have no faults, is tested elsewhere.
 SANITIZE = "tests/nbval_sanitize.cfg"
-WHOLE = f"--undertorch-options=--only outputs --sanitize-with {SANITIZE}"
-BRIEF = f"{WHOLE} --brief"
-VALIDATE_ARGS = ("-p", "course.authoring.validation.plugin", "--undertorch", BRIEF, "-p", "no:randomly")
+OPTIONS = f"--undertorch-options=--only outputs --sanitize-with {SANITIZE}"
+VALIDATE_ARGS = ("-p", "course.authoring.validation.plugin", "--undertorch", f"{OPTIONS} --brief", "-p", "no:randomly")
 
 
 def has_workers() -> bool:
@@ -94,9 +93,13 @@ def has_workers() -> bool:
     return os.name != "nt" and all(map(importlib.util.find_spec, ("ipyparallel", "mpi4py")))
 
 
-def validate_command(root: Path = ROOT) -> list[str]:
-    """Arguments of `python -m pytest`, run in `root` under `kernel_environment()`, that compare every notebook."""
-    command = [*VALIDATE_ARGS, *(folder for folder in EXECUTED if any((root / folder).glob("*.ipynb")))]
+def validate_command(root: Path = ROOT, brief: bool = True) -> list[str]:
+    """Arguments of `python -m pytest`, run in `root` under `kernel_environment()`, that compare every notebook.
+
+    `brief`: a cell does the less that its metadata names where its output is not compared.
+    """
+    arguments = (argument if brief else argument.removesuffix(" --brief") for argument in VALIDATE_ARGS)
+    command = [*arguments, *(folder for folder in EXECUTED if any((root / folder).glob("*.ipynb")))]
     return command if has_workers() else [*command, *(f"--ignore={name}" for name in with_workers(root))]
 
 

@@ -10,13 +10,11 @@ from typing import Any
 
 from course.base.environment import Problem, ensure, say, workers
 from course.base.notebooks import (
-    BRIEF,
     COMMAND,
     EXECUTED,
     ROOT,
     SANITIZE,
     UNATTENDED,
-    WHOLE,
     has_workers,
     kernel_environment,
     validate_command,
@@ -72,15 +70,18 @@ def main(argv: list[str]) -> int:
     if alone or importlib.util.find_spec("torch") is None:
         return code
     say("\nThe tests and every notebook, as if PyTorch were not installed:")
-    code_alone = run([WHOLE if argument == BRIEF else argument for argument in everything()], alone=True)
+    code_alone = run(everything(brief=False), alone=True)
     if code:
         say(verdict(code))  # the last line is not to say that all passed
     return code or code_alone
 
 
-def everything() -> list[str]:
-    """Return the tests and every notebook as pytest's arguments. Raises Problem where there is no notebook."""
-    chosen = ["tests", *validate_command(ROOT)]
+def everything(brief: bool = True) -> list[str]:
+    """Return the tests and every notebook as pytest's arguments, `brief` as `validate_command` has it.
+
+    Raises Problem where there is no notebook.
+    """
+    chosen = ["tests", *validate_command(ROOT, brief)]
     if not any(argument in EXECUTED for argument in chosen):
         raise Problem(f"There is no notebook to run. Make them from their texts: {COMMAND} build")
     return chosen

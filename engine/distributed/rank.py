@@ -104,7 +104,9 @@ def note(*words):
 def connect():
     """Stay connected with the launcher until this process ends, so that it sees which one ends first.
 
-    Where two could end before it has looked, it could not tell: each waits until it has been seen.  MPI ends the others when its own connection closes.  Linux closes those of a process by their numbers, up or down:
+    Where two could end before it has looked, it could not tell: each waits until it has been seen.
+
+    MPI ends the others when its own connection closes.  Linux closes those of a process by their numbers, up or down:
     MPI's, with a number above this one as well as below, is closed for good after it.
     """
     if sys.platform != "linux":

@@ -306,6 +306,7 @@ def test_a_run_evens_out_addresses_pictures_and_the_file_of_a_warning_and_wants_
 def test_the_command_asks_for_every_notebook_that_stores_outputs():
     (options,) = [option for option in VALIDATE_ARGS if option.startswith("--undertorch-options=")]
     assert "--undertorch" in VALIDATE_ARGS and f"--sanitize-with {identify(SANITIZE)}" in options
+    assert options.endswith(" --brief") and options.removesuffix(" --brief") in validate_command(brief=False)
     assert set(validate_command()) - set(VALIDATE_ARGS) == {path.parent.name for path in COMPARED}
 
 

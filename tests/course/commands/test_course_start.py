@@ -777,7 +777,7 @@ def runs(monkeypatch, tmp_path):
     """The pytest runs that `python -m course test` would start; their exit code is the test's to choose."""
     done, code = [], {}
     monkeypatch.setattr(testing, "ensure", lambda lock, argv: done.append(lock))
-    monkeypatch.setattr(testing, "validate_command", lambda root: ["--undertorch", "notebooks"])
+    monkeypatch.setattr(testing, "validate_command", lambda root, brief: ["--brief"] * brief + ["notebooks"])
     monkeypatch.setattr(testing, "CACHE", tmp_path)
     monkeypatch.setattr(testing, "workers", lambda: 2)
 
@@ -798,7 +798,7 @@ SPREAD = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--max-work
 
 def test_test_runs_the_tests_and_every_notebook_in_one_run(runs, capsys):
     assert testing.main([]) == 0
-    assert runs[0] == ["test", ("tests", "--undertorch", "notebooks", *SPREAD)]
+    assert runs[0] == ["test", ("tests", "--brief", "notebooks", *SPREAD)]
     assert capsys.readouterr().err == "All passed.\n"
 
 
@@ -807,7 +807,7 @@ def test_deep_runs_what_is_left_out_otherwise_and_all_without_pytorch(runs, monk
     monkeypatch.setattr(testing.importlib.util, "find_spec", lambda name: torch)
     assert testing.main(["--deep"]) == 0
     assert runs[0][1] == ("tests", "-m", "slow or browser", *SPREAD)
-    assert runs[0][2:] == [("tests", "--undertorch", "notebooks", *SPREAD, "without PyTorch")] * bool(torch)
+    assert runs[0][2:] == [("tests", "notebooks", *SPREAD, "without PyTorch")] * bool(torch)
 
 
 def test_the_last_line_of_a_deep_run_is_no_praise_where_its_first_part_failed(runs, monkeypatch, capsys):
@@ -835,7 +835,7 @@ def test_without_pytorch_no_python_finds_it(tmp_path, folder):
 
 
 def test_no_notebook_at_all_is_a_failure(runs, monkeypatch):
-    monkeypatch.setattr(testing, "validate_command", lambda root: ["--undertorch"])
+    monkeypatch.setattr(testing, "validate_command", lambda root, brief: ["--undertorch"])
     with pytest.raises(Problem, match="There is no notebook to run"):
         testing.main([])
 
@@ -843,7 +843,7 @@ def test_no_notebook_at_all_is_a_failure(runs, monkeypatch):
 def test_one_core_runs_without_workers(runs, monkeypatch):
     monkeypatch.setattr(testing, "workers", lambda: 1)
     testing.main([])
-    assert runs[0][1] == ("tests", "--undertorch", "notebooks")
+    assert runs[0][1] == ("tests", "--brief", "notebooks")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from ...arrays.shapes import common_shape
 from ...core.tensor import Tensor
 from ...ops import linalg
 from ...ops.checks import check_not_bool, checked_dim, no_kernel, number, shown_kind
+from ...ops.shape import spread
 from .. import messages as m
 from ..require import require
 from .reduce import widens
@@ -58,10 +59,15 @@ def mv(input, vec):
     x, y = input.array, vec.array
     if x.ndim == 2 and y.ndim == 1 and x.shape[1] == y.shape[0] and x.dtype is y.dtype is not BOOL:
         return
-    require(x.ndim == 2 and y.ndim == 1, m.MATRIX_AND_VECTOR, x.ndim, y.ndim)
-    require(x.shape[1] == y.shape[0], m.VECTOR_SIZE, x.shape[0], by(x.shape), y.shape[0])
+    fitting_vectors(x[..., 0] if x.ndim == 2 else y, x, y)
     require(x.dtype == y.dtype, m.ADDMV_DTYPES, y.dtype, x.dtype, y.dtype)
     check_not_bool(x, "addmv_impl_cpu")
+
+
+def fitting_vectors(w, x, y):
+    require(w.ndim < 2 and x.ndim == 2 and y.ndim == 1, m.MATRIX_AND_VECTOR, w.ndim, x.ndim, y.ndim)
+    fit = x.shape[1] == y.shape[0] and w.size in (1, x.shape[0])
+    require(fit, m.VECTOR_SIZE, w.size, by(x.shape), y.shape[0])
 
 
 def dot(input, tensor):
@@ -127,17 +133,27 @@ def same_dtype(input, a, b):
 
 
 def addmv(input, mat, vec):
+    fitting_vectors(input.array, mat.array, vec.array)
     same_dtype(input, mat, vec)
     mv(mat, vec)
 
 
+def expands(input, *sizes):
+    """Look first of all whether the input has the shape of the result: sizes are (tensor, dim) each."""
+    x, shape = input.array, tuple([v.shape[checked_dim(d, v.ndim)] for v, d in sizes])
+    if x.shape != shape:
+        spread(x, shape)
+
+
 def baddbmm(input, batch1, batch2):
+    expands(input, (batch1.array, 0), (batch1.array, 1), (batch2.array, 2))
     same_dtype(input, batch1, batch2)
     bmm(batch1, batch2)
 
 
 def addbmm(input, batch1, batch2):
     x, y = batch1.array, batch2.array
+    expands(input, (x, 1), (y, 2))
     three_dims(x, y)
     require(x.shape[0] == y.shape[0], m.BATCH_COUNTS, x.shape[0], y.shape[0])
     require(x.shape[2] == y.shape[1], m.BMM_SIZES, by(x.shape[1:]), by(y.shape[1:]))

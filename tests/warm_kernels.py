@@ -101,7 +101,6 @@ class Provisioner(LocalProvisioner):
         if nursery is None:
             return await super().launch_kernel(cmd, **named)
         self.cwd = named.get("cwd") or pathlib.Path.cwd()
-        self.parent.shutdown_wait_time = 0.5  # many a one goes on when it is asked to end
         self.process = Kernel(nursery, cmd[len(LAUNCH) :], environment, self.cwd)
         self.pid = self.pgid = self.process.pid
         return self.connection_info

@@ -61,6 +61,7 @@ class Nursery:
         line, theirs = socket.socketpair()
         if os.fork() == 0:
             try:
+                os.setsid()  # who interrupts or ends the group of those that ask does not mean this one
                 line.close()
                 answer(theirs, serve)
             finally:

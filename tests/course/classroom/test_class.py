@@ -568,6 +568,7 @@ def test_of_two_files_of_one_person_the_later_upload_is_known():
     [
         ("id,first_name,last_name,email,lms_user_id\nab,A,B,a@b,7\n", [("ab", "A", "B", "a@b", "7")]),
         ("Vorname;id;Surname\nA;ab;B\n", [("ab", "", "B", "", "")]),
+        ("id;name\nab;A B C\ncd;\"E, D F\"\n", [("ab", "A B", "C", "", ""), ("cd", "D F", "E", "", "")]),
         ("Student,ID,SIS User ID,SIS Login ID,Section,Final Score\n    Points Possible,,,,,\n"
          '"Li, Chen",4711,S1,cli,A,3\n"Student, Test",9,,x,A,\n', [("cli", "Chen", "Li", "", "4711")]),
         ("First name\tSurname\tUsername\tEmail address\nÄ\tB\tab\ta@b\n", [("ab", "Ä", "B", "a@b", "")]),
@@ -611,6 +612,12 @@ def test_names_comments_docstrings_and_annotations_do_not_make_an_answer_another
     assert alike.form(OWN) == alike.form(COPIED) == alike.form(same)
     assert alike.form(OWN) != alike.form(OWN.replace("return 0", "return 1"))
     assert alike.form(OWN) != alike.form(OWN.replace("len(", "sum("))  # a name that is not its own
+    assert alike.form(OWN) == alike.form(f"{OWN.replace('return 0', 'return 1')}\n{OWN}")  # the last one counts
+    caught = "import math as m\nasync def f(x):\n    try:\n        return m.pi * x\n" + (
+        "    except ValueError as e:\n        print(e, m.tau, x, [x + 1, x - 1, x * 2], (x, x, x))\n"
+    )
+    again = caught.replace("m.", "maths.").replace("as m", "as maths").replace("as e", "as e2").replace("(e,", "(e2,")
+    assert alike.form(caught) == alike.form(again) != alike.form(caught.replace("m.", "x."))
 
 
 def test_what_is_short_is_no_sign_and_what_is_no_code_has_no_form():

@@ -67,7 +67,7 @@ def with_spreads(steps, written, wanted):
         starts = found.args[1] if found is not None and found.name == "add" else None  # of all planes in a row
         places = facts.maker(where if starts is None else found.args[0])
         made = facts.pooled(where if starts is None else found.args[0], 1)
-        if made is None:
+        if made is None or type(g) is not Ref:  # g: of a sum of maxima it is a constant
             continue
         whole = facts.source[made.args[0].number].shape
         one_plane = prod(whole[:-2]) == 1

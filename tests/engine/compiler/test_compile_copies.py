@@ -1,5 +1,7 @@
 """compile: windows, pooling, picked elements and added rows as loops; the oracle is the same program, eager."""
 
+import re
+
 import numpy as np
 import pytest
 from over_tables import over
@@ -160,6 +162,15 @@ def test_two_convolutions_with_pooling_read_through_all_between():
     assert not [name for name in ("strided(", "ascontiguousarray(", "swapaxes(0, 1)", "np.maximum") if name in code]
 
 
+@over("f", [lambda x: F.max_pool2d(x, 2).sum(), lambda x: (F.max_pool2d(x * 2, 3, 2, 1) * 3).mean()])
+def test_the_same_gradient_for_all_maxima(f):
+    def step(x):
+        return engine.autograd.grad(f(x), x)[0]
+
+    found = engine.compile(step, fullgraph=True)(x := numbers(2, 3, 6, 6))
+    np.testing.assert_allclose(found.numpy(), step(x).numpy(), 1e-6)
+
+
 def test_pooling_without_gradient():
     with engine.no_grad():
         assert_as_eager(lambda x: F.max_pool2d(x, 2, padding=1) + 1, numbers(2, 3, 6, 6))
@@ -265,6 +276,20 @@ def test_rows_that_are_picked_by_an_index_of_the_functions_own(f):
 # ---- what the code says
 
 
+def test_large_nests_are_shared_out_but_where_rows_are_added():
+    def pooled(x, w):
+        h = F.max_pool2d(F.conv2d(x, w, padding=1).relu(), 2)
+        return engine.autograd.grad((h * h).sum(), (x, w))
+
+    def picked(w, i):
+        return engine.autograd.grad((F.embedding(i, w) * 2).sum(), w)
+
+    code = engine.compiler.explain(pooled)(numbers(8, 3, 50, 50), numbers(8, 3, 3, 3)).code
+    assert len(re.findall(r"in_rows\(loop(?:_\d+)?, 8,", code)) == code.count("planes") == 4
+    code = engine.compiler.explain(picked)(numbers(5, 100), engine.arange(2000) % 5).code
+    assert "loop" in code and "in_rows(" not in code
+
+
 def test_axes_say_where_a_position_lies_inside():
     """Of sizes, strides, paddings and dilations, the bounds are those that a count of all gives."""
     for facts in np.random.default_rng(0).integers(1, 5, (200, 6)):
@@ -297,6 +322,31 @@ def test_transposed_views_are_read_in_their_order():
     assert_as_eager(f, numbers(4, 16, 64), numbers(4, 4, 16, 16, seed=1))
     assert_as_eager(lambda x: (x.T.contiguous() * 2 + 1).relu(), numbers(120, 90))
     assert_as_eager(lambda x: x.mT.reshape(-1) * 2, numbers(3, 60, 50))
+
+
+MOVED = {  # what is computed with a transposed view, and the shapes of what it is given
+    "rows and columns": (lambda x, b, c: (x.mT.contiguous() + b * 2) * 3 - c, [(3, 5, 4), (5,), (4, 1)]),
+    "brackets": (lambda x, y: (2 - (x.mT.contiguous() + 1) * y) * 0.5, [(3, 5, 4), (3, 4, 5)]),
+    "functions": (lambda x, y: engine.maximum(x.mT.contiguous() - 1, y * 2).abs() - 1, [(3, 5, 4), (3, 4, 5)]),
+    "all axes": (lambda x: x.permute(2, 0, -2).contiguous() * 2 + x.permute(-2, -1, 0).clone() - 1, [(4, 4, 4)]),
+    "no axes": (lambda x: (x.T.contiguous() * 2 + 1) * 3, [(5, 4)]),
+}
+
+
+@over("name", MOVED)
+def test_what_is_computed_with_a_transposed_view_is_one_pass(name):
+    f, shapes = MOVED[name]
+    inputs = [numbers(*shape, seed=i) for i, shape in enumerate(shapes)]
+    assert_as_eager(f, *inputs)
+    with engine.no_grad():
+        code = assert_as_eager(f, *inputs).code
+    assert code.count("loop(") == 2 and ".copy(" not in code and ".ascontiguousarray(" not in code
+
+
+def test_a_mask_is_read_where_a_gradient_is_moved():
+    f = lambda x: (x.reshape(3, 4, 5).mT.contiguous() * 2).relu() * 0.5  # noqa: E731
+    code = assert_as_eager(f, numbers(3, 20)).code
+    assert "swapaxes(" not in code
 
 
 def test_what_is_used_twice_is_computed_once():

@@ -52,7 +52,6 @@ class Text:
         pattern, _ = nests.formula_of(step)
         if step.name == "kept":
             pattern = f"{{0}} if {{1}} else {literal(0.0, dtype)}"
-        pattern = pattern.replace("1 /", literal(1.0, dtype) + " /")
         terms = [self.value(x, at, dtype) for x in nests.operands_of(step)]
         apart = "({}" in pattern and not pattern.startswith("{")
         return pattern.format(*(t if apart else bracketed(t) for t in terms))

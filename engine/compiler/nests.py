@@ -31,7 +31,7 @@ LONG_NAMES = "exp", "exp2", "expm1", "log", "log1p", "log2", "tanh", "erf", "erf
 FORMULAS = {
     "add": ("{} + {}", CHEAP), "subtract": ("{} - {}", CHEAP), "multiply": ("{} * {}", CHEAP),
     "divide": ("{} / {}", ROOT), "negative": ("-{}", CHEAP), "absolute": ("abs({})", CHEAP),
-    "square": ("{0} * {0}", CHEAP), "sqrt": ("sqrt({})", ROOT), "reciprocal": ("1 / {}", ROOT),
+    "square": ("{0} * {0}", CHEAP), "sqrt": ("sqrt({})", ROOT),
     "maximum": ("larger({}, {})", CHEAP), "minimum": ("smaller({}, {})", CHEAP),
     "equal": ("{} == {}", CHEAP), "not_equal": ("{} != {}", CHEAP), "less": ("{} < {}", CHEAP),
     "less_equal": ("{} <= {}", CHEAP), "greater": ("{} > {}", CHEAP), "greater_equal": ("{} >= {}", CHEAP),

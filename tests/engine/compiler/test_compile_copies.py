@@ -286,6 +286,7 @@ def test_large_nests_are_shared_out_but_where_rows_are_added():
 
     code = engine.compiler.explain(pooled)(numbers(8, 3, 50, 50), numbers(8, 3, 3, 3)).code
     assert len(re.findall(r"in_rows\(loop(?:_\d+)?, 8,", code)) == code.count("planes") == 4
+    assert code.count("np.empty(") == 1  # for the gradient that leaves: the rest is in buffers
     code = engine.compiler.explain(picked)(numbers(5, 100), engine.arange(2000) % 5).code
     assert "loop" in code and "in_rows(" not in code
 

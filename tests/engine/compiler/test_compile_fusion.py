@@ -298,6 +298,47 @@ def test_steps_that_have_nothing_to_do_with_each_other_are_no_pass(f, passes):
     assert assert_as_eager(f, (x, y)).code.count("in_blocks(") == passes
 
 
+NESTS = {  # what random expressions do not have
+    "quotients": (lambda x, y: (x.square() + 1).reciprocal() * y - (y.square() + 2) ** -1, "float64"),
+    "extremes of columns and of all": (lambda x, y: (x * 2).amax(0) * y + (x * 3).amin() - (y * 2).amax(0), "float64"),
+    "a long sum of products": (lambda x, y: ((x - 1) * (x - 1)).sum(-1) * 2 + ((x + y) ** 3).mean(0).sum(), "float64"),
+    "bits": (lambda x, y: ((x ^ 5) & (y | 3)) * 2 + (~x).clamp(-3, 3), "int64"),
+}
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_chains_of_other_operations(name):
+    f, dtype = NESTS[name]
+    x, y = (engine.arange(60).reshape(5, 12) % n - 4 for n in (11, 7))
+    if dtype == "float64":
+        x, y = ((a * 0.7 + 0.1).double().requires_grad_() for a in (x, y))
+        assert_as_eager(f, (x, y))
+    else:
+        assert engine.equal(captured(f, x, y)(x, y), f(x, y))
+
+
+@pytest.mark.generator("loops")
+def test_many_rows_are_added_up_in_double_precision_in_the_pass_that_makes_them():
+    x, b, g = numbers(4096, 4), numbers(4, grad=True), numbers(4096, 4, seed=1) + 1
+    compiled = engine.compile(lambda x, b: (x + b).relu() * 3, fullgraph=True)
+    (found,) = engine.autograd.grad(compiled(x, b), b, g)
+    exact = np.where(x.numpy() + b.numpy(force=True) > 0, 3 * g.numpy().astype(float), 0).sum(0)
+    np.testing.assert_allclose(found.numpy(), exact, 2e-7)
+    assert "sum(" not in compiled.code and "@" not in compiled.code
+
+
+@pytest.mark.generator("loops")
+def test_a_short_number_that_is_kept_is_read_again():
+    def f(x):
+        h = x * 3 - 1
+        return h, h.float().softmax(-1)
+
+    x = numbers(3, 7).bfloat16()
+    for ours, theirs in zip(captured(f, x)(x), f(x), strict=True):
+        assert ours.dtype is theirs.dtype
+        np.testing.assert_allclose(ours.float().numpy(), theirs.float().numpy(), 1e-6)
+
+
 def test_steps_of_backward_tell_the_line_that_recorded_them():
     def f(x):
         y = x.tanh()

@@ -1057,6 +1057,14 @@ def changes():
     class Listed(list):
         pass
 
+    class Above:
+        def scaled(self, x):
+            return x * 2
+
+    class Below(Above):
+        def scaled(self, x):
+            return super().scaled(x) + 1
+
     class Called:
         def __init__(self, function):
             functools.update_wrapper(self, function)
@@ -1084,6 +1092,13 @@ def changes():
         except NameError:
             return x * 9
 
+    def looked_up_there(x):
+        return x * looked_up("a")
+
+    def set_span():
+        nonlocal span
+        span = slice(1, 3)
+
     def set_later():
         nonlocal later
         later = 3.0
@@ -1100,6 +1115,7 @@ def changes():
 
     values, slots, private, described, listed = Values(), Slots(), Private(), Described(), Listed([2.0])
     called, factor, table, bag = Called(lambda x: x + 1), [2.0], {"a": 1.0, "b": 2.0}, {2.0}
+    below, looked_up, span = Below(), {"a": 2.0}.get, slice(0, 2)
     space, parts = {"engine": engine}, nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh()})
     parts.forward = lambda x: functools.reduce(lambda x, part: part(x - 1), parts.values(), x)
     exec("def added(x):\n  try: return x * K\n  except NameError: return x * 9", space)
@@ -1126,6 +1142,9 @@ def changes():
         "a class of a module": (lambda x: private(x), lambda: setattr(
             private, "__class__", type("Changed", (Private,), {"forward": lambda self, x: x * 7}))),
         "a method of a module": (private, lambda: setattr(Private, "forward", lambda self, x: x * 7)),
+        "a method of the class above": (lambda x: below.scaled(x), lambda: setattr(Above, "scaled", lambda self, x: x)),
+        "what a method of a dict's looks up": (looked_up_there, lambda: looked_up.__self__.update(a=5.0)),
+        "a slice": (lambda x: x[span] * 2, set_span),
         "what a new object reads": (lambda x: Made(x).x, lambda: factor.__setitem__(0, 5.0)),
         "a descriptor": (lambda x: x * described.attribute, lambda: setattr(Descriptor, "value", 5.0)),
         "slots": (lambda x: x * slots.a, lambda: setattr(slots, "a", 5.0)),
@@ -1169,9 +1188,19 @@ def test_what_a_capture_has_read_is_a_guard(name):
         np.testing.assert_array_equal(compiled(x).numpy(), f(x).numpy())
 
 
-@over("held", [bytearray(b"\2"), {2: 1}.keys(), types.MappingProxyType({0: 2})])
-def test_what_no_guard_can_watch_is_a_break(held):
-    with pytest.raises(GraphBreak, match="it uses held, of the type"):
+@over(
+    "held, words",
+    [
+        (bytearray(b"\2"), "it uses held, of the type"),
+        ({2: 1}.keys(), "it uses held, of the type"),
+        (types.MappingProxyType({0: 2}), "it uses held, of the type"),
+        (np.array([None, 2]), "a NumPy array of Python's objects is read"),
+        (np.zeros(1001), "a large NumPy array is read"),
+        ([*range(5000)], "it reads more Python values than guards can watch"),
+    ],
+)
+def test_what_no_guard_can_watch_is_a_break(held, words):
+    with pytest.raises(GraphBreak, match=words):
         captured(lambda x: x * len(held))(numbers(3))
 
 
@@ -1187,6 +1216,10 @@ TELLS = {
     "whether it has one": (lambda x: x * getattr(x, "mark", 5), lambda n: [numbers, marked][n](3)),
     "which it is": (lambda x: x * 2 if x is W else x * 3, lambda n: [numbers(3), W][n]),
     "whether it is a leaf": (lambda x: x * 2 if x.is_leaf else x * 3, lambda n: numbers(3, grad=True) + [0, 1][n]),
+    "whether one of the two is": (
+        lambda x: x * 2 if x.is_leaf else x * 3,
+        lambda n: numbers(3, grad=True) * 1 if n else numbers(3, grad=True),
+    ),
     "whether it has a grad_fn": (lambda x: x * 2 if x.grad_fn else x * 3, lambda n: numbers(3, grad=True) + n),
     "how often it was written": (lambda x: x * x._version, lambda n: numbers(3).add_(n) if n else numbers(3)),
     "whether it is a view": (lambda x: x * 2 if x._is_view() else x * 3, lambda n: [numbers(3), numbers(3, 3)[0]][n]),
@@ -1308,8 +1341,10 @@ def test_options_that_a_program_reads_are_those_of_the_call(name):
         same(a, b)
 
 
+THREADS = engine.get_num_threads
 SET = {
     "threads": lambda x: x * engine.get_num_threads(),
+    "threads, by a name of its own": lambda x: x * THREADS(),
     "threads, set": lambda x: (engine.set_num_threads(1), x)[1],
     "seed": lambda x: x * engine.initial_seed(),
     "seed of a generator": lambda x: x * OWN.initial_seed(),
@@ -1467,8 +1502,13 @@ def test_an_object_holds_what_the_function_does_not_use():
         def run(self, x):
             return x * self.scale
 
+        def drawn(self, x):
+            return x * self.stream.random()
+
     trainer = Trainer()
     assert engine.equal(captured(trainer.run)(numbers(3)), numbers(3) * 2)
+    with pytest.raises(GraphBreak, match="it uses .*_stream, of the module random"):
+        captured(trainer.drawn)(numbers(3))
 
 
 def test_mathematics_of_the_standard_library_is_known():

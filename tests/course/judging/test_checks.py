@@ -12,10 +12,11 @@ pytest.importorskip("filelock")
 import engine
 from course.authoring import survivors
 from course.classroom import grading
-from course.judging import exercises, judge, trials
+from course.judging import comparison, exercises, judge, trials
 from course.judging.comparison import MOST_LINES
 from course.judging.exercises import Exercise, Property, find
-from course.judging.sources import calls, calls_itself, discarded, loops
+from course.judging.plain import Raised, described
+from course.judging.sources import bound, calls, calls_itself, discarded, is_blank, loops
 from course.learner import calls as learner
 from course.learner import messages
 from course.process import judged, worker
@@ -132,6 +133,7 @@ def test_a_list_of_rows_may_be_a_table(attempt, right):
 def test_of_which_kind_an_entry_is_is_not_given_away():
     mixed = value(((3, 4), "error", (4, 4)))
     assert said(mixed, ("error", "error", (4, 4))) == "Entry 1 is not right."
+    assert said(mixed, ((7, 7), "a", (4, 9))) == "None of the entries is right yet."
     assert said(mixed, ((3, 4), "error", None)).startswith("Entry 3: None. (")
 
 
@@ -152,6 +154,7 @@ def test_of_a_dict_each_key_is_named():
     asked = value({"w": 2.0, "b": 1.0, "x": 0.0}, entries={"w": ((1.0, "That is b's."),)})
     assert said(asked, {"w": 1.0, "b": 3.0, "x": 0.0}) == "Entry 'w': That is b's.\nEntry 'b' is not right either."
     assert said(asked, {"w": 2.0, "x": 0.0}) == "Entry 'b': it is missing."
+    assert said(asked, {"w": 2.0, "b": 1.0, "x": 0.0, "y": 0.0}) == "Entry 'y': it is one too many."
 
 
 def test_several_sentences_are_paragraphs_in_a_notebook():
@@ -280,6 +283,10 @@ def test_a_result_that_is_thrown_away_is_found(line, says):
         "names.sort()",
         "plot.scatter(x, y)",
         "y = x.float()",
+        "next(x).clone()",
+        "x.pop().clone()",
+        "global kept; kept = x.clone()",
+        "a = b = x.clone()",
     ],
 )
 def test_what_does_something_is_not_taken_for_a_result(line):
@@ -420,6 +427,99 @@ def test_never_more_than_six_lines_of_numbers(size):
         assert lines
 
 
+def ordered(oracle, *attempts):
+    """What is said of attempts at a function of a tensor, each of which is tried with two."""
+    asked = function(oracle, *numbers([1.0, 2.0], [3.0, 5.0]))
+    return [said(asked, attempt) for attempt in attempts]
+
+
+def added(number, result):
+    def add(x):
+        x += number
+        return x.sum().item() * 0 + result
+
+    return add
+
+
+def test_what_is_left_behind_in_an_argument_is_told_beside_the_result():
+    assert ordered(added(1, 3.0), added(2, 3.0), added(2, 7.0)) == [
+        "The result is right. What it leaves behind in x is not.",
+        "",
+    ]
+    assert ordered(lambda x: 3.0, added(1, 7.0)) == ["It changes x, which it should not."]
+
+
+def test_of_many_names_two_are_told_and_the_others_counted():
+    asked = function(lambda: nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1)), tuple)
+    frozen = said(asked, lambda: nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1)).requires_grad_(False))
+    assert frozen == "It differs in 0.weight.requires_grad, 0.bias.requires_grad and 2 more."
+
+
+def test_of_a_list_of_results_an_entry_that_is_none_and_signs_are_told():
+    assert ordered(
+        lambda x: x.tolist(),
+        lambda x: (-x).tolist(),
+        lambda x: [None, x[1].item()],
+        lambda x: [x[0].item(), None],  # a check may have found that out
+        lambda x: [x[0].item(), -x[1].item()],
+        lambda x: [*x.tolist(), 1.0],
+    ) == [
+        "Every sign is the wrong way round; the rest is right.",
+        "Entry 1 is None, where a float is asked for.",
+        "",
+        "Entry 2: the sign is the wrong way round; the rest is right.",
+        "It has 3 entries, and 2 are asked for.",
+    ]
+
+
+def refused(x):
+    raise ValueError(f"not {x}")
+
+
+def test_what_should_be_refused_is_told_and_another_error_is_shown_beside_the_right_one():
+    asked = Exercise("05.3", 1, refused, (), ("", "", ""), trial=lambda f: iter([("f(0): ValueError", f, 0)]))
+    assert said(asked, lambda x: x) == "It should have refused this with an error."
+    assert said(asked, lambda x: 1 / x) == ""
+    assert shown(asked, lambda x: 1 / x)[1:] == (("Got", "ZeroDivisionError: division by zero"),
+                                                 ("Expected", "ValueError: not 0"))  # fmt: skip
+    assert judge.judge(asked, refused).state == judge.CORRECT
+
+
+@over(
+    "name, message, at, gave, says",
+    [
+        ("RuntimeError", "No grad. Not at all.", None, "a tensor of shape (2,)",
+         "It ran to its end and returned a tensor of shape (2,), which the check cannot use. (RuntimeError: No grad.)"),
+        ("TypeError", "no iterator", None, "an int", "It ran to its end and returned an int, which the check cannot"),
+        ("TypeError", "f() takes 1 positional argument", None, "", "The check calls it with other arguments"),
+        ("TypeError", "f() takes 1 positional argument", ("a", 1), "", "It stopped with an error."),
+        ("KeyError", "1 positional argument", None, "", "It stopped with an error."),
+        ("TypeError", "'NoneType' object", None, "", "It gives None. Is a `return` missing?"),
+        ("TypeError", "no number", None, "None", "It gives None. Is a `return` missing?"),
+    ],
+)  # fmt: skip
+def test_of_an_error_it_is_said_whose_it_is(name, message, at, gave, says):
+    assert comparison._about_an_error(Raised(name, message, at, gave)).startswith(says)
+
+
+@over(
+    "value, words",
+    [
+        (engine.ones(2, 3), "a tensor of shape (2, 3)"),
+        ([1, 2], "a list of 2"),
+        ((), "a tuple of 0"),
+        (nn.Linear(1, 1), "a Module"),
+        (1, "an int"),
+        ("a", "text"),
+        ({}, "a dict"),
+        (None, "None"),
+        (1.0, "a float"),
+    ],
+)
+def test_what_an_attempt_gave_is_named_by_its_kind(value, words):
+    assert described(value) == words
+
+
 def test_of_a_large_result_the_first_differences_are_shown():
     asked = function(lambda: engine.zeros(40, 40), tuple)
 
@@ -521,6 +621,17 @@ def test_a_list_outside_that_remembers_is_named():
     assert said(asked, collected).startswith("Your function remembers. `COLLECTED` stands outside of it")
 
 
+def collected_beside(x, *, seen=[]):  # noqa: B006
+    seen.append(x.item())
+    return list(seen)
+
+
+def test_what_a_default_by_name_or_that_of_a_helper_remembers_is_named():
+    asked = function(lambda x: [x.item()], *numbers(1.0, 2.0))
+    own, others = said(asked, collected_beside), said(asked, lambda x: collected_beside(x))
+    assert own == others and own.startswith("Your function remembers. The default value of `seen` is made once")
+
+
 def test_what_remembers_and_is_right_is_right():
     def cached(x, known={}):  # noqa: B006
         return known.setdefault(x.item(), [x.item()])
@@ -586,6 +697,82 @@ def test_what_poor_inputs_let_pass_is_found():
     assert not {"cuts off the fractions of what it gets", "takes no notice of the signs", "works in float16"} & set(
         survivors.survivors(good)
     )
+
+
+@over(
+    "asked, attempt, share",
+    [
+        (value((1, 2, 3, 4)), (1, 2, 3, 5), 3 / 4),
+        (value((1, 2, 3, 4)), (1, 2, 3, 4), 1),
+        (value((1, 2, 3, 4)), (2, 2, 2, 2), 0),  # one is right by chance
+        (value((1,)), (1,), 1),
+        (value((1, 2)), (1,), 0),
+        (value((1, 2)), (1, ...), 0),
+        (value((1, 2)), {1, 2}, 0),
+        (value(((4, 3), (3,))), ((4, 4), 3), 1 / 2),
+        (value({"a", "b"}), {"b", "c"}, 1 / 3),
+        (value({"a": 1, "b": 2}), {"a": 1, "b": 3}, 1 / 2),
+        (value({"a": 1, "b": 2}), {"a": 1, "b": 2, "c": 3}, 2 / 3),
+        (value(3), 4, 0),
+        (function(lambda x: x.item(), *numbers(1.0, 2.0, 3.0)), lambda x: x.item() if x < 3 else 0.0, 2 / 3),
+        (function(lambda x: x.item(), *numbers(1.0, 2.0, 3.0)), lambda x: x.item() if x < 3 else 1 / 0, 2 / 3),
+        (function(lambda x: x.item(), *numbers(1.0, 2.0, 3.0)), lambda x: 1.0, 0),
+        (function(lambda x: 1.0, *numbers(1.0, 2.0)), lambda x: 1.0, 1),
+        (function(lambda x: x.item(), *numbers(1.0)), 17, 0),
+    ],
+)
+def test_what_share_of_an_answer_is_right(asked, attempt, share):
+    came = judge.tried(judge.trial_of(asked, False), attempt, callable(asked.answer))
+    assert judge.share(asked, came, judge.expected(asked)) == pytest.approx(share)
+
+
+@over(
+    "source, names",
+    [
+        ("x = 1\ny += x", {"x", "y"}),
+        ("a, (b, *c) = d", {"a", "b", "c"}),
+        ("import a.b as c, d\nfrom e import f", {"c", "d", "f"}),
+        ("def f(x):\n    y = x\nclass A:\n    pass\nasync def g(): ...", {"f", "y", "A", "g"}),
+        ("%time x = f()\n!ls", {"x"}),
+        ("print(x)", set()),
+        ("x = ", set()),
+    ],
+)
+def test_the_names_that_a_cell_binds(source, names):
+    assert bound(source) == names
+
+
+CAME = "def f(x):\n    ...\n\ndef given(x):\n    return x"
+
+
+@over(
+    "cells, blank",
+    [
+        ([CAME], True),
+        ([CAME.replace("...", "pass") + "\n'a text'"], True),
+        (["def f(x):\n    'What it is.'"], True),
+        (["%%time\n" + CAME], True),
+        (["", "# later"], True),
+        ([CAME.replace("...", "return 1")], False),
+        ([CAME.replace("return x", "return -x")], False),
+        ([CAME, "f = len"], False),
+        (["f = len"], False),
+        (["def f(:"], False),
+    ],
+)
+def test_an_answer_whose_functions_do_nothing_is_blank(cells, blank):
+    assert is_blank(cells, CAME) == blank
+
+
+def test_what_fails_in_the_hidden_steps_alone_is_told_without_them():
+    def trial(f):
+        yield "f(1)", f, 1
+        yield "", f, 0
+
+    asked = Exercise("05.3", 1, lambda x: x > 0, (), ("", "", ""), trial=trial)
+    assert judge.judge(asked, lambda x: True).state == judge.CORRECT
+    verdict = judge.judge(asked, lambda x: True, hidden=True)
+    assert verdict.message.startswith("Right for the inputs that were shown") and not verdict.rows
 
 
 def test_grading_knows_the_text_of_the_answer():

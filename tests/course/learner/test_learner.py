@@ -161,6 +161,11 @@ def value(answer):
             {engine.tensor(1): 1, engine.tensor(3): 2},
             "Entry tensor(2): it is missing.",
         ),
+        (
+            {engine.tensor(1): 1, engine.tensor(1): 2},
+            {engine.tensor(1): 1, engine.tensor(1): 3},
+            "Entry tensor(1) (2) is not right.",
+        ),
         ({object: 1}, {object: 2}, "Entry <class 'object'> is not right."),
         ({1, 2}, {1, 3, 4}, "It has 2 too many, and 1 missing."),
         (engine.tensor([0.0, 1.0]), engine.tensor([0.0, float("nan")]), ""),

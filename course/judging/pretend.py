@@ -58,7 +58,7 @@ class World:
         with self.news:
             self.left.discard(rank)
             self.waiting.pop(rank, None)
-            if error is not None and not isinstance(error, Over) and self.over is None:
+            if error is not None and self.over is None:
                 self.over = error
             self.news.notify_all()
 

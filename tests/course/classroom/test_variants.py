@@ -6,10 +6,12 @@ import json
 import linecache
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from over_tables import over
 
 import engine
+from course.base.environment import Problem
 from course.base.notebooks import ROOT
 from course.classroom import bank, variants
 from course.judging import exercises, questions
@@ -78,6 +80,13 @@ def test_steps_of_a_compiled_program_are_those_that_the_engine_makes(seed):
         (((3,), "error"), (3, "error"), False),
         (27.0, engine.tensor(27.0), False),
         (27.0, print, False),
+        (27.0, np.float32(27.0), True),
+        (27.0, 27.001, False),
+        (27.0, 27.0001, True),
+        (0.0, -0.0, True),
+        (6, np.int64(6), True),
+        (True, 1, False),
+        (None, None, True),
     ],
 )
 def test_a_seal_opens_for_what_a_check_would_take(answer, attempt, opened):
@@ -116,6 +125,19 @@ def test_who_teaches_may_put_a_question_of_their_own_into_the_bank(course):
     text = bank.applied(course, "05_graph", published).decode()
     assert "## 5.1 Mine" in text and "1.5,\\n" in text
     assert sealed.opens(bank.read(path)["05.1"]["seal"], (1.5, 2.5))
+
+
+@over(
+    "text", ["{", "[]", '{"05.1": 3}', '{"05.1": {"text": "", "answer": "f(", "seal": ""}}', '{"05.1": {"text": ""}}']
+)
+def test_a_bank_that_is_damaged_or_lacks_an_answer_is_named(tmp_path, text):
+    path = tmp_path / "05_graph.json"
+    assert bank.read(path) == {}
+    with pytest.raises(Problem, match="has no answer to 05.1"):
+        bank.answer_of(path, "05.1")
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(Problem, match="cannot be read"):
+        bank.read(path)
 
 
 def handed_out(folder, days, own=()):
@@ -161,6 +183,24 @@ def test_hints_say_that_the_numbers_are_others(a_class, capsys):
     a_class(2, own=["05.1"])
     learner.hint("05.1")
     assert "Your class has others" in capsys.readouterr().out
+
+
+@over(
+    "notes, own",
+    [
+        ({"own": ["05.1"], "solutions": ""}, ["05.1"]),
+        ({"own": ["05.1"]}, ["05.1"]),
+        ({"own": ["05.1"], "solutions": "some day"}, []),
+        (["05.1"], []),
+        (None, []),
+    ],
+)
+def test_a_notebook_without_a_day_shows_its_solutions(tmp_path, notes, own):
+    handed_out(tmp_path, 2)
+    path = tmp_path / "my_exercises/05_graph.ipynb"
+    path.write_text(json.dumps({"metadata": {"undertorch": {"class": notes}}}), encoding="utf-8")
+    found = sealed.ClassNotes("05", tmp_path)
+    assert (found.own, found.wait()) == (own, None)
 
 
 def test_a_sealed_answer_is_checked_at_home(a_class, capsys):

@@ -304,6 +304,9 @@ def test_arguments_are_known_by_what_was_given():
         in_a_function("x.add(1)"), {"x": "set"}
     )
     assert not discarded(in_a_function("x.float()"), {"x": "module"})
+    asked = function(lambda m, x: m(x), lambda: (nn.Linear(1, 1), engine.ones(1)))
+    assert said(asked, lambda m, x: x, source=in_a_function("m.float()").replace("x, y", "m, x")) == ""
+    assert said(asked, lambda m, x: x, source=in_a_function("x.add(1)").replace("x, y", "m, x")).startswith("Line 2")
 
 
 def test_the_line_is_told_instead_of_the_advice_to_do_what_was_done():
@@ -462,12 +465,14 @@ def test_of_a_list_of_results_an_entry_that_is_none_and_signs_are_told():
         lambda x: [None, x[1].item()],
         lambda x: [x[0].item(), None],  # a check may have found that out
         lambda x: [x[0].item(), -x[1].item()],
+        lambda x: [x[0].item(), x[1].item() * 3],
         lambda x: [*x.tolist(), 1.0],
     ) == [
         "Every sign is the wrong way round; the rest is right.",
         "Entry 1 is None, where a float is asked for.",
         "",
         "Entry 2: the sign is the wrong way round; the rest is right.",
+        "Entry 2: it is 3 times what it should be.",
         "It has 3 entries, and 2 are asked for.",
     ]
 
@@ -512,6 +517,7 @@ def test_of_an_error_it_is_said_whose_it_is(name, message, at, gave, says):
         (1, "an int"),
         ("a", "text"),
         ({}, "a dict"),
+        ({1}, "a set"),
         (None, "None"),
         (1.0, "a float"),
     ],

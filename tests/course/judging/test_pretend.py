@@ -14,6 +14,12 @@ def ring(link):
     return heard.item()
 
 
+def ring_in_place(link):
+    x = engine.tensor([float(link.rank)])
+    link.swap(x, (link.rank + 1) % link.size, x, (link.rank - 1) % link.size)
+    return x.item()
+
+
 def in_turn(link):
     if link.rank == 0:
         for text in (1.0, 2.0):
@@ -36,6 +42,7 @@ def together(link):
     "size, work, results, steps, sent",
     [
         (3, ring, [2.0, 0.0, 1.0], [1, 1, 1], [4, 4, 4]),
+        (3, ring_in_place, [2.0, 0.0, 1.0], [1, 1, 1], [4, 4, 4]),
         (2, in_turn, [[], [1.0, 2.0]], [2, 2], [8, 0]),
         (3, together, [(6.0, 3.0)] * 3, [0] * 3, [0] * 3),
         (2, lambda link: (link.get_rank(), link.get_world_size()), [(0, 2), (1, 2)], [0, 0], [0, 0]),

@@ -747,6 +747,59 @@ def test_outside_a_notebook_the_same_is_printed(capsys):
     assert said.err == ""
 
 
+GIVEN = {"message": "Look.", "rows": [("Got", "1"), ("Input", "")], "printed": "mine"}
+
+
+@over(
+    "state, points, hidden, said, noted",
+    [
+        (judge.NOT_YET, 1, False, ["not yet.", "Look.", "Got: 1", "Printed: mine", "Stuck? `hint('05.3')` helps."],
+         {"attempts": 1}),
+        (judge.NOT_YET, 1, True, ["not yet.", "Look.", "Got: 1"], None),
+        (judge.NOT_YET, 0, False, ["not yet.", "Look.", "Got: 1", "Printed: mine", "Stuck? `hint('05.3')` helps."],
+         None),
+        (judge.CORRECT, 2, False, ["correct.", "2 points."], {"attempts": 1, "solved": ...}),
+        (judge.CORRECT, 1, False, ["correct.", "1 point."], {"attempts": 1, "solved": ...}),
+        (judge.CORRECT, 0, False, ["correct."], None),
+        (judge.CORRECT, 1, True, [], None),
+        (judge.NOT_ATTEMPTED, 1, False, ["not attempted yet."], {}),
+    ],
+)  # fmt: skip
+def test_what_is_said_and_noted_of_an_answer(monkeypatch, capsys, tmp_path, state, points, hidden, said, noted):
+    monkeypatch.setenv(record.VARIABLE, str(tmp_path / "progress.json"))
+    monkeypatch.setattr(learner, "find", lambda key: ADD._replace(points=points))
+    monkeypatch.setattr(worker, "ask", lambda *given, **more: GIVEN | {"state": state})
+    for attempts_ in (1, 2):
+        if state == judge.CORRECT:
+            learner.check("05.3", 17, hidden)
+        else:
+            with pytest.raises(learner.NotAttempted if state == judge.NOT_ATTEMPTED else learner.NotYet):
+                learner.check("05.3", 17, hidden)
+        lines = capsys.readouterr().out.removeprefix("Exercise ").removeprefix("05.3: ").splitlines()
+        assert lines[: len(said)] == said and (len(lines) == len(said) or state == judge.NOT_ATTEMPTED)
+        entry = record.read().get("05.3")
+        assert entry == (noted and {name: entry[name] if n is ... else attempts_ for name, n in noted.items()})
+        if "solved" in (noted or {}):
+            assert attempts_ == 1 or entry["solved"] == "the first time"
+            record.update("05.3", lambda entry: entry.update(solved="the first time"))
+
+
+def test_the_table_of_progress_leads_to_the_learners_copies():
+    table = "".join(learner._progress_table())
+    assert '<a href="../my_lessons/05_graph.ipynb">05_graph</a>' in table
+    assert re.search(r'<a href="../my_exercises/05_graph.ipynb">\d of 5</a></td><td>\d of 9</td>', table)
+    assert re.search(
+        r'Next: <a href="../my_exercises/(\w+).ipynb">exercise [\d.]+, in my_exercises/\1.ipynb</a>', table
+    )
+
+
+def test_of_a_function_from_a_file_its_lines_are_known_and_of_others_none():
+    assert learner._source(gives) == "def gives(x):\n    return x\n"
+    assert learner._source(decorated).startswith("@engine.no_grad()\ndef decorated(x):")
+    assert learner._source(Half).startswith("class Half(Methods):")
+    assert [learner._source(other) for other in (len, 7, "def f(): ...", int)] == [""] * 4
+
+
 def test_the_course_itself_starts_without_what_exercises_need():
     source = "import sys, course; assert not {'cloudpickle', 'engine', 'numpy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", source], env=kernel_environment(), check=True)

@@ -1,5 +1,7 @@
 """How what a check says is laid out in a notebook, and that stopping one needs no traceback."""
 
+import re
+
 import pytest
 from over_tables import over
 
@@ -25,6 +27,17 @@ from course.process import worker
 )
 def test_stars_are_emphasis_and_products_are_not(text, laid_out):
     assert messages.marked(text) == laid_out
+
+
+def test_a_message_says_the_same_in_text_and_in_html():
+    rows = [("Got", "1 < 2"), ("Input", "a\nb"), ("", messages.Code("x = 1"))]
+    plain, page = messages.message("Head.", "Text `x`.\nMore.", rows, "After.", "warn")
+    assert plain == "Head.\nText `x`.\nMore.\nGot: 1 < 2\nInput:\n    a\n    b\n    x = 1\nAfter."
+    assert re.sub(r"<[^>]+>", "|", re.sub("</?(code|span)[^>]*>", "", page)).replace("\n|", "|") == (
+        "|||Head.| Text x.||More.||Got||1 &lt; 2||Input||a\nb||x = 1||After.||"
+    )
+    assert page.startswith('<div role="status" style="border-left: 4px solid var(--jp-warn-color1')
+    assert messages.message("Head.", "", [], "", "info")[0] == "Head."
 
 
 def test_a_check_that_is_stopped_says_so_in_a_line(monkeypatch):

@@ -95,7 +95,7 @@ def check(key: str | float, attempt: Any, hidden: bool = False, sealed: str = ""
     state, rows = answer["state"], [(label, text) for label, text in answer.get("rows", []) if text]
     if answer.get("at") and (line := attempts.line_of(answer["at"])):
         rows.append(("In the line", line))
-    if answer.get("printed") and state == NOT_YET and not hidden:
+    if answer.get("printed") and not hidden:
         rows.append(("Printed", answer["printed"]))
     if not hidden and exercise.points:
         record.update(key, lambda entry: _note(entry, state))

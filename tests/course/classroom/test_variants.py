@@ -86,6 +86,7 @@ def test_steps_of_a_compiled_program_are_those_that_the_engine_makes(seed):
         (0.0, -0.0, True),
         (6, np.int64(6), True),
         (True, 1, False),
+        (1.0, True, False),
         (None, None, True),
     ],
 )

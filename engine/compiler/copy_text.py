@@ -103,7 +103,7 @@ def permuted(view, at):
         order[a], order[b] = order[b], order[a]
     else:
         axes = view.args[1:] if len(view.args) > 2 else view.args[1] if len(view.args) == 2 else None
-        order = [a % len(at) for a in axes] if axes else order[::-1]
+        order = axes or order[::-1]
     found = [""] * len(at)
     for i, d in zip(at, order):
         found[d] = i

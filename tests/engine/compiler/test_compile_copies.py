@@ -330,7 +330,7 @@ MOVED = {  # what is computed with a transposed view, and the shapes of what it 
     "brackets": (lambda x, y: (2 - (x.mT.contiguous() + 1) * y) * 0.5, [(3, 5, 4), (3, 4, 5)]),
     "functions": (lambda x, y: engine.maximum(x.mT.contiguous() - 1, y * 2).abs() - 1, [(3, 5, 4), (3, 4, 5)]),
     "all axes": (lambda x: x.permute(2, 0, -2).contiguous() * 2 + x.permute(-2, -1, 0).clone() - 1, [(4, 4, 4)]),
-    "no axes": (lambda x: (x.T.contiguous() * 2 + 1) * 3, [(5, 4)]),
+    "no axes": (lambda x: (x.t().contiguous() * 2 + 1) * 3, [(5, 4)]),
 }
 
 

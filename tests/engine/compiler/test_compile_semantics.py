@@ -398,16 +398,15 @@ def test_equal_results_have_memory_of_their_own():
 
 def test_two_inputs_on_one_memory_are_not_mixed_up():
     def f(x, y):
+        z = (y * 2 + 1) * y  # which may be computed when x is written
         x.add_(1)
-        return x + y
+        return (x + z) * y - z
 
     compiled = engine.compile(f)
-    x, y = numbers(3), numbers(3, seed=1)
-    compiled(x, y)
-    base = engine.arange(6.0)
-    found = compiled(base[:3], base[1:4])
-    twin = engine.arange(6.0)
-    assert engine.equal(found, f(twin[:3], twin[1:4])) and engine.equal(base, twin)
+    compiled(numbers(300), numbers(300, seed=1))
+    base, twin = engine.arange(600.0), engine.arange(600.0)
+    found = compiled(base[:300], base[100:400])
+    assert engine.equal(found, f(twin[:300], twin[100:400])) and engine.equal(base, twin)
 
 
 def test_a_call_that_deviates_writes_once():
@@ -1116,6 +1115,9 @@ def changes():
     values, slots, private, described, listed = Values(), Slots(), Private(), Described(), Listed([2.0])
     called, factor, table, bag = Called(lambda x: x + 1), [2.0], {"a": 1.0, "b": 2.0}, {2.0}
     below, looked_up, span = Below(), {"a": 2.0}.get, slice(0, 2)
+    given, by_name = functools.partial(lambda k, x: x * k[0], [2.0]), functools.partial(lambda x, k: x * k[0], k=[2.0])
+    hooked, read, grids = nn.ReLU(), [2.0], [np.ones((1, 3), np.float32)]
+    hooked.register_forward_hook(lambda module, args, out: out * read[0])
     space, parts = {"engine": engine}, nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh()})
     parts.forward = lambda x: functools.reduce(lambda x, part: part(x - 1), parts.values(), x)
     exec("def added(x):\n  try: return x * K\n  except NameError: return x * 9", space)
@@ -1144,6 +1146,11 @@ def changes():
         "a method of a module": (private, lambda: setattr(Private, "forward", lambda self, x: x * 7)),
         "a method of the class above": (lambda x: below.scaled(x), lambda: setattr(Above, "scaled", lambda self, x: x)),
         "what a method of a dict's looks up": (looked_up_there, lambda: looked_up.__self__.update(a=5.0)),
+        "what a partial function is given": (lambda x: given(x), lambda: given.args[0].__setitem__(0, 5.0)),
+        "what it is given by name": (lambda x: by_name(x), lambda: by_name.keywords["k"].__setitem__(0, 5.0)),
+        "what a hook reads": (hooked, lambda: read.__setitem__(0, 5.0)),
+        "a hook beside it": (hooked, lambda: hooked.register_forward_hook(lambda module, args, out: out + 1)),
+        "the shape of an array": (lambda x: x * engine.tensor(grids[0]), lambda: grids.__setitem__(0, grids[0].T)),
         "a slice": (lambda x: x[span] * 2, set_span),
         "what a new object reads": (lambda x: Made(x).x, lambda: factor.__setitem__(0, 5.0)),
         "a descriptor": (lambda x: x * described.attribute, lambda: setattr(Descriptor, "value", 5.0)),
@@ -1490,6 +1497,19 @@ def test_the_condition_that_does_not_hold_is_named():
             return x * 2
 
     assert "len(dict['seen']) == 0" in explain(Net())(numbers(3)).break_reasons[0]
+
+
+def test_the_dtype_and_the_device_of_what_is_created_are_guards():
+    compiled = captured(lambda: engine.ones(3) * 2)
+    assert compiled().dtype is engine.float32
+    try:
+        engine.set_default_dtype(engine.float64)
+        assert compiled().dtype is engine.float64
+        engine.set_default_device("sim")
+        assert compiled().device.type == "sim"
+    finally:
+        engine.set_default_dtype(engine.float32)
+        engine.set_default_device(None)
 
 
 def test_an_object_holds_what_the_function_does_not_use():

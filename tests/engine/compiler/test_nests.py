@@ -236,7 +236,7 @@ BFLOAT16 = {
     "chain": lambda x, b: ((x + b) * 0.1 - x / 3).tanh() * x,
     "gelu": lambda x, b: F.gelu(x + b) * 2,
     "relu and float": lambda x, b: (x * b).relu().float().softmax(-1),
-    "mask": lambda x, b: engine.where(x > b, x, b * 2) - x.abs(),
+    "mask and one number": lambda x, b: engine.where(x > b, x, b * 2) - x.abs() * b[:1],
     "from float": lambda x, b: (x.float() * 0.3 + 1).bfloat16() * b - 1,
     "linear": lambda x, b: F.linear(x, x[:5], b[:5]).relu() * 3,
 }

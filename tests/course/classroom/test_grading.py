@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import nbformat
@@ -592,6 +593,121 @@ def test_what_an_answer_leaves_running_ends_with_it():
     )
     assert verdict(f"{started}start_new_session=True)\n{DIVISION}")["state"] == "correct"
     assert not [process for process in psutil.process_iter(["cmdline"]) if sign in (process.info["cmdline"] or [])]
+
+
+# --- What nbgrader is given, without running anything
+
+
+@over(
+    "key, state, share, points, part",
+    [
+        ("05.1", "not yet", 0.4, 1, 0),  # a value: in halves of a point, and never all of them
+        ("05.1", "not yet", 0.5, 1, 0.5),
+        ("05.1", "not yet", 1, 2, 1.5),
+        ("05.1", "correct", 1, 2, 0),
+        ("05.1", "not attempted", 0, 2, 0),
+        ("05.3", "not yet", 0.6, 3, 0),  # a function: half, if it does most
+        ("05.3", "not yet", 2 / 3, 3, 1.5),
+        ("05.3", "not yet", 1, 1, 0.5),
+    ],
+)
+def test_a_part_of_the_points_is_counted_in_halves(key, state, share, points, part):
+    check = grading.Check(key, "answer", False, [], [])
+    answer = {"state": state, "share": share, "message": "Look.", "rows": [("Got", "1"), ("Input", "")]}
+    assert grading.partial(check, answer, points) == part
+    message, *more = grading.outputs(check, answer, points)
+    text = message.data["text/plain"]
+    assert text.startswith(f"Exercise {key}: {'not attempted yet' if state == 'not attempted' else state}.\n")
+    assert ("Got: 1" in text, f"{points} points." in text) == (state == "not yet", state == "correct")
+    assert f"{part:g} of {points:g} points: " in text if part else "points: " not in text
+    # To nbgrader a number is the points, an error none, and nothing else all.
+    given = [output.data["text/plain"] if output.output_type == "execute_result" else output.ename for output in more]
+    assert given == ([f"{part:g}"] if part else [] if state == "correct" else ["NotYet"])
+
+
+@over(
+    "key, share, why",
+    [
+        ("05.1", 0.5, "some of the entries are right."),
+        ("05.3", 0.9, "most of the results are right."),
+        ("05.3", 1, "the results are right, but not the way to them."),
+    ],
+)
+def test_a_part_of_the_points_has_its_reason(key, share, why):
+    assert grading._why(grading.Check(key, "answer", False, [], []), {"share": share}) == why
+
+
+@over(
+    "source, names",
+    [
+        ("len = 3", ["len"]),
+        ("%time max = 1", ["max"]),
+        ("a, (list, x[0]) = 1, (2, 3)", ["list"]),
+        ("len: int = 3\nsum += 1", ["len", "sum"]),
+        ("def check(): ...\nclass hint: ...", ["check", "hint"]),
+        ("x.len = len(y)\nprint(max)", []),
+    ],
+)
+def test_a_name_that_a_cell_takes_from_python_or_the_course_is_found(source, names):
+    assert grading.hiding(source) == names
+
+
+def a_notebook(check, *others):
+    """One cell of checks below others: (source, name of nbgrader's, exercise)."""
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("division_backward")])
+    for source, grade_id, key in [*others, (check, "check-05-3", None)]:
+        notes = {"nbgrader": {"grade_id": grade_id, "grade": grade_id == "check-05-3"}} if grade_id else {}
+        nb.cells.append(new_code_cell(source, metadata=notes | ({"exercise": key} if key else {})))
+    return nb
+
+
+@over(
+    "check, others, found",
+    [
+        ('check("05.3", f)', [("a", "exercise-05-3", "05.3"), ("b", None, "05.3"), ("c", None, None)],
+         ("05.3", "f", False, ["a"], ["a", "b", "c"], False)),
+        ('check("5.3", f, hidden=True)', [("a", None, "05.3"), ("b", None, "05.3")],
+         ("05.3", "f", True, ["b"], ["a", "b"], False)),
+        ('print(1)\ncheck(5.3, f(1), sealed="exact-1-2")', [("c", None, "05.1")],
+         ("05.3", "f(1)", False, [], ["c"], True)),
+        ("check(key, f)", [], None),
+        ('check("05.3")', [], None),
+        ('hint("05.3", 1)', [], None),
+        ("check(", [], None),
+    ],
+)  # fmt: skip
+def test_what_a_cell_of_checks_asks_is_read_from_it(check, others, found):
+    nb = a_notebook(check, *others)
+    asked = grading.check_of(nb, len(nb.cells) - 1)
+    assert (asked and asked[:6]) == found
+    if found is None:
+        (error,) = grading.grade_cell(nb, len(nb.cells) - 1, own=str)
+        assert error.output_type == "error" and "give its points by hand" in error.evalue
+
+
+def test_of_copies_the_first_check_and_the_last_filled_answer_count():
+    def known(name, source, kind="code"):
+        return SimpleNamespace(name=name, source=source, cell_type=kind, locked=name in points, checksum="5")
+
+    points, solutions = {"check": 2.0, "gone": 1.0}, {"answer", "words"}
+    source = [known("answer", "..."), known("words", "Write", "markdown"), known("check", "c"), known("gone", "g")]
+    cells = [("a", "answer"), ("b", "answer"), ("...", "answer"), ("c", "check"), ("d", "check"), ("x", "stranger"),
+             ("Write", "words"), ("y", ["answer"])]  # fmt: skip
+    nb = a_notebook("print()", *((text, None, None) for text, _ in cells))
+    for cell, (_, name) in zip(nb.cells[1:], cells, strict=False):
+        cell.metadata["nbgrader"] = {"grade_id": name}
+    assert grading.tidy(nb, source, points, solutions) == [
+        "There are 3 cells with the name answer: one of them counts.",
+        "There are 2 cells with the name check: one of them counts.",
+        "The cell gone was missing, and was added at the end.",
+    ]
+    notes = {c.source: c.metadata["nbgrader"] for c in nb.cells if "nbgrader" in c.metadata}
+    assert {text: note["grade_id"] for text, note in notes.items()} == {
+        "b": "answer", "Write": "words", "c": "check", "g": "gone",
+    }  # fmt: skip
+    assert notes["b"] == {"grade_id": "answer", "locked": False, "schema_version": 3, "task": False, "grade": False,
+                          "solution": True, "checksum": "5"}  # fmt: skip
+    assert (notes["c"]["points"], notes["c"]["grade"], notes["c"]["locked"]) == (2.0, True, True)
 
 
 @over("key", [key for lesson in exercises.lessons() for key in exercises.of_lesson(lesson)])

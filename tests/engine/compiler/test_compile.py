@@ -201,6 +201,10 @@ def mask(x):
     return x[x > 0] * 2
 
 
+def distinct(x):
+    return x.round().unique() * 2
+
+
 def to_numpy(x):
     return x * float(x.detach().numpy()[0])
 
@@ -211,6 +215,7 @@ def to_numpy(x):
         (branch, "a branch depends on a value"),
         (item, "a value is read into Python"),
         (mask, "indexing with a mask"),
+        (distinct, "the shape of the result depends on a value: unique"),
         (to_numpy, "a value is read into Python"),
     ],
 )

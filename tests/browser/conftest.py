@@ -168,8 +168,20 @@ def chromium():
             pytest.skip(f"no browser: {named or 'Chromium'} is not on the PATH, nor installed by Playwright")
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS), timeout=PATIENCE_MS)
         api.expect.set_options(timeout=PATIENCE_MS)
+        browser.new_page, browser.new_context = map(patient, (browser.new_page, browser.new_context))
         yield browser
         browser.close()
+
+
+def patient(made):
+    """The same that gives what it makes time on a busy machine."""
+
+    def make(**options):
+        new = made(**options)
+        new.set_default_timeout(PATIENCE_MS)
+        return new
+
+    return make
 
 
 @pytest.fixture(scope="package")
@@ -283,7 +295,6 @@ def open_lesson(window, lab):
         path = copy.relative_to(lab.root).as_posix()
         page = window.new_page()
         pages.append(page)
-        page.set_default_timeout(PATIENCE_MS)
         page.console_errors = []
         page.on("console", lambda message: message.type == "error" and page.console_errors.append(message.text))
         page.on("pageerror", lambda error: page.console_errors.append(str(error)))

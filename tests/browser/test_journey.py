@@ -30,7 +30,6 @@ pytestmark = [
     pytest.mark.skipif(viz.render("digraph {}", "svg") is None, reason="there is no Graphviz here"),
 ]
 
-PATIENCE_MS = 120_000
 FIND = """key => window.jupyterapp.shell.currentWidget.content.widgets
     .findIndex(({ model }) => key === model.getMetadata('exercise')
         || model.type === 'code' && model.sharedModel.getSource().includes(`check("${key.slice(6)}"`))"""
@@ -106,7 +105,6 @@ class Course:
         address, where, token = found.groups()
         self.listener.start()  # to what else it says
         self.page = self.browser.new_context(viewport={"width": self.width, "height": 800}).new_page()
-        self.page.set_default_timeout(PATIENCE_MS)
         deadline = time.monotonic() + 120
         while True:
             try:
@@ -235,7 +233,7 @@ def test_the_first_hour_the_second_day_and_an_update(course):
     assert page.evaluate(HAVE_OUTPUTS) == []
     course.run_all()
     figure = page.locator(".undertorch-steps").first
-    slider, heading = figure.get_by_role("slider"), figure.get_by_role("heading", level=4)
+    slider, heading = figure.get_by_role("slider"), figure.get_by_role("heading", level=3)
     slider.press("ArrowRight")
     api.expect(heading).to_contain_text("Step 1 of 7: c = a * b")
     figure.get_by_role("button", name="Forward").click()

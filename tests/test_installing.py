@@ -1,6 +1,7 @@
 """`pip install undertorch`: what the wheel holds, the folder that its command makes, and clashes of names."""
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -169,6 +170,11 @@ def test_without_a_folder_a_command_works_or_says_what_to_do(monkeypatch, capsys
         if known.folder:
             assert cli.main([name]) == 1
             assert "`undertorch lab` makes one" in capsys.readouterr().err
+            for option in ("-h", "--help"):  # which needs none
+                with contextlib.suppress(SystemExit):
+                    assert cli.main([name, option]) == 0
+                said = capsys.readouterr()
+                assert said.out and not said.err
     assert {name for name, known in cli.COMMANDS.items() if not known.folder} >= {"doctor", "validate", "test"}
     assert cli.main(["written", "05"]) in (0, 1)
     with pytest.raises(environment.Problem, match=r'pip install "undertorch\[validate\]"'):
@@ -185,8 +191,10 @@ def test_what_pip_has_installed_says_what_only_the_repository_has(tmp_path, monk
     assert "update.py" not in said and "--changed" not in said
     monkeypatch.setattr(testing, "ROOT", tmp_path)
     asked = []
-    monkeypatch.setattr("course.authoring.validation.main", asked.append)
-    testing.main([])
+    monkeypatch.setattr("course.authoring.validation.main", lambda argv: asked.append(argv) or 3)
+    assert testing.main([]) == 3
+    with pytest.raises(environment.Problem, match="tests are in the course's repository"):
+        testing.main(["--deep"])
     assert asked[0][:2] == ["--only", "outputs"]  # whatever lies beside the lessons
 
 

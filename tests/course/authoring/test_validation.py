@@ -28,7 +28,9 @@ Image = pytest.importorskip("PIL.Image")
 from course.authoring.validation import running  # noqa: E402  once it is known that nbval is there
 from course.authoring.validation.command import how_of  # noqa: E402
 from course.authoring.validation.comparing import differences, same  # noqa: E402
+from course.authoring.validation.judging import Finding, Verdict  # noqa: E402
 from course.authoring.validation.masks import MASKS, apply, read  # noqa: E402
+from course.authoring.validation.reporting import junit  # noqa: E402
 from course.authoring.validation.worlds import read_line, with_line  # noqa: E402
 
 
@@ -134,6 +136,25 @@ def test_one_notebook_with_everything_that_can_be_wrong(only_what_waits_is_late,
     assert new.cells[5].outputs == new.cells[8].outputs == []
     assert new.cells[9].outputs[0].data["text/plain"] == "'after all that'"
     assert [cell.execution_count for cell in new.cells] == list(range(1, 12))
+
+
+def test_a_file_for_any_ci_has_a_case_for_each_finding_and_one_where_there_is_none(tmp_path):
+    found = [Finding("[1]", None, "stdout\x00 differs\n-1\n+2"), Finding("[2]", 4, "text/plain is not stored")]
+    bad = Verdict(
+        tmp_path / "b.ipynb", cells=3, findings=found, exempt=[Finding("[3]", None, "the clock")], broken="no"
+    )
+    junit([Verdict(tmp_path / "a.ipynb", cells=2), bad], tmp_path / "out/junit.xml")
+    suites = ElementTree.parse(tmp_path / "out/junit.xml").getroot()
+    counts = ("tests", "failures", "errors", "skipped")
+    assert [[suite.get(count) for count in counts] for suite in suites] == [["2", "0", "0", "0"], ["3", "2", "1", "1"]]
+    (whole,), cases = suites[0], suites[1]
+    assert (whole.get("name"), len(whole)) == ("all cells", 0)
+    assert [(case.get("name"), case[0].tag, case[0].get("message"), case[0].text) for case in cases] == [
+        ("[1]", "failure", "stdout differs", "stdout differs\n-1\n+2"),
+        ("[2]", "failure", "text/plain is not stored", "text/plain is not stored"),
+        ("[3]", "skipped", "the clock", "the clock"),
+        ("the notebook", "error", "no", "no"),
+    ]
 
 
 def test_a_cell_of_checks_may_raise_or_not(tmp_path, capsys):

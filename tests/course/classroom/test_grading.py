@@ -678,10 +678,12 @@ def a_notebook(check, *others):
 )  # fmt: skip
 def test_what_a_cell_of_checks_asks_is_read_from_it(check, others, found):
     nb = a_notebook(check, *others)
-    asked = grading.check_of(nb, len(nb.cells) - 1)
+    place = len(nb.cells) - 1
+    nb.cells.append(new_code_cell("below = 1"))
+    asked = grading.check_of(nb, place)
     assert (asked and asked[:6]) == found
     if found is None:
-        (error,) = grading.grade_cell(nb, len(nb.cells) - 1, own=str)
+        (error,) = grading.grade_cell(nb, place, own=str)
         assert error.output_type == "error" and "give its points by hand" in error.evalue
 
 
@@ -689,8 +691,9 @@ def test_of_copies_the_first_check_and_the_last_filled_answer_count():
     def known(name, source, kind="code"):
         return SimpleNamespace(name=name, source=source, cell_type=kind, locked=name in points, checksum="5")
 
-    points, solutions = {"check": 2.0, "gone": 1.0}, {"answer", "words"}
+    points, solutions = {"check": 2.0, "gone": 1.0}, {"answer", "words", "lost"}
     source = [known("answer", "..."), known("words", "Write", "markdown"), known("check", "c"), known("gone", "g")]
+    source.append(known("lost", "..."))  # an answer that is missing is none
     cells = [("a", "answer"), ("b", "answer"), ("...", "answer"), ("c", "check"), ("d", "check"), ("x", "stranger"),
              ("Write", "words"), ("y", ["answer"])]  # fmt: skip
     nb = a_notebook("print()", *((text, None, None) for text, _ in cells))

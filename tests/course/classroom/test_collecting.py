@@ -9,7 +9,7 @@ from over_tables import over
 
 from course.base.environment import Problem
 from course.base.notebooks import ROOT
-from course.classroom import collecting, folder, grades, late
+from course.classroom import collecting, folder, grades, late, releasing
 from course.classroom.arriving import Piece, Sender, sender
 from course.classroom.tables import Person
 
@@ -227,3 +227,14 @@ def test_what_a_delay_costs_is_said_in_words(text, says):
 )
 def test_a_day_ends_at_its_end(text, end, when):
     assert late.moment(text, "--due", end) == datetime.datetime(*when).astimezone()
+
+
+def test_solutions_are_shown_when_work_is_due_unless_a_day_was_said():
+    assert releasing._solutions({}, EVENING) == EVENING and releasing._solutions({}, None) is None
+    assert releasing._solutions({"solutions": MORNING.isoformat()}, EVENING) == MORNING
+    rule = late.policy("zero")
+    assert releasing._about(None, rule, None) == "There is no deadline."
+    assert releasing._about(MORNING, rule, EVENING) == (
+        f"Due on {late.shown(MORNING)}; who is late loses all points. "
+        f"`solution` shows worked solutions from {late.shown(EVENING)} on."
+    )

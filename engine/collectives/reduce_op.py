@@ -72,8 +72,7 @@ def checked_for(op, dtype):
     return op
 
 
-FUNCTIONS = {
+FUNCTIONS = {  # of floats
     ReduceOp.SUM: np.add, ReduceOp.AVG: np.add, ReduceOp.PRODUCT: np.multiply, ReduceOp.MIN: np.minimum,
-    ReduceOp.MAX: np.maximum, ReduceOp.BAND: np.bitwise_and, ReduceOp.BOR: np.bitwise_or,
-    ReduceOp.BXOR: np.bitwise_xor,
+    ReduceOp.MAX: np.maximum,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import math
 from functools import reduce
+from itertools import product
 
 from together import OURS, check, d, nn, only_here, raised, t
 
@@ -63,13 +64,13 @@ def all_reduce_of_every_dtype_and_operation():
 @check
 def reduce_to_each_rank():
     for dtype in DTYPES:
-        for root in range(size()):
+        for root, op in product(range(size()), ("SUM", "AVG") if allowed("AVG", dtype) else ("SUM",)):
             x = of(rank(), (2, 3), dtype)
-            d.reduce(x, root, d.ReduceOp.SUM)
+            d.reduce(x, root, getattr(d.ReduceOp, op))
             if rank() == root:
-                same(x, combined("SUM", every((2, 3), dtype)))
-    if OURS:  # gloo uses it for what is on the way
-        same(x, x if rank() == root else of(rank(), (2, 3), dtype))
+                same(x, combined(op, every((2, 3), dtype)))
+            elif OURS:  # gloo uses it for what is on the way
+                same(x, of(rank(), (2, 3), dtype))
 
 
 @check

@@ -17,7 +17,9 @@ from engine.nn import functional as F
 
 pytestmark = pytest.mark.usefixtures("generator")
 
-planning, fuse, generate = (importlib.import_module(f"engine.compiler.{name}") for name in ("plan", "fuse", "generate"))
+planning, fuse, memory = (
+    importlib.import_module(f"engine.compiler.{name}") for name in ("plan", "fuse", "memory_plan")
+)
 
 
 def captured(function, *args):
@@ -95,10 +97,13 @@ def function_of(shapes, steps):
 @pytest.fixture
 def tiny(monkeypatch):
     """Arrays of a few elements are large."""
-    sizes = {"BLOCK": 15, "THREADED": 20, "LARGE_CHAIN": 8, "LARGE_BUFFER": 8, "SMALL_ARRAY": 2}
-    for module in (fuse, planning, generate, blocks):
-        for name in vars(module).keys() & sizes:
-            monkeypatch.setattr(module, name, sizes[name])
+    sizes = {
+        fuse: {"BLOCK": 15}, blocks: {"BLOCK": 15, "THREADED": 20}, planning: {"LARGE_CHAIN": 8},
+        memory: {"LARGE_BUFFER": 8, "SMALL_ARRAY": 2},
+    }  # fmt: skip
+    for module, found in sizes.items():
+        for name, size in found.items():
+            monkeypatch.setattr(module, name, size)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -159,6 +164,11 @@ def test_results_of_two_calls_share_no_memory():
     second = compiled(x + 1)
     for a, b, c in zip(first, second, kept, strict=True):
         assert not np.shares_memory(a.numpy(), b.numpy()) and np.array_equal(a.numpy(), c)
+
+
+def test_buffers_of_two_dtypes_are_not_mixed_up(tiny):
+    f = lambda x, y: (x @ x).sum() + (y @ y).sum() - (x @ x.T).tanh().sum()  # noqa: E731
+    assert_as_eager(f, (numbers(5, 5), numbers(5, 5, seed=1, dtype="float64")), 1e-6)
 
 
 def test_two_passes_before_their_backwards_keep_their_own_values():

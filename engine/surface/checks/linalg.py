@@ -59,15 +59,16 @@ def mv(input, vec):
     x, y = input.array, vec.array
     if x.ndim == 2 and y.ndim == 1 and x.shape[1] == y.shape[0] and x.dtype is y.dtype is not BOOL:
         return
-    fitting_vectors(x[..., 0] if x.ndim == 2 else y, x, y)
+    fitting_vectors(1, len(x) if x.ndim else 1, x, y)
     require(x.dtype == y.dtype, m.ADDMV_DTYPES, y.dtype, x.dtype, y.dtype)
     check_not_bool(x, "addmv_impl_cpu")
 
 
-def fitting_vectors(w, x, y):
-    require(w.ndim < 2 and x.ndim == 2 and y.ndim == 1, m.MATRIX_AND_VECTOR, w.ndim, x.ndim, y.ndim)
-    fit = x.shape[1] == y.shape[0] and w.size in (1, x.shape[0])
-    require(fit, m.VECTOR_SIZE, w.size, by(x.shape), y.shape[0])
+def fitting_vectors(ndim, size, x, y):
+    """Look whether a matrix, a vector, and what is added to their product, of so many dims and elements, fit."""
+    require(ndim < 2 and x.ndim == 2 and y.ndim == 1, m.MATRIX_AND_VECTOR, ndim, x.ndim, y.ndim)
+    fit = x.shape[1] == y.shape[0] and size in (1, x.shape[0])
+    require(fit, m.VECTOR_SIZE, size, by(x.shape), y.shape[0])
 
 
 def dot(input, tensor):
@@ -133,7 +134,7 @@ def same_dtype(input, a, b):
 
 
 def addmv(input, mat, vec):
-    fitting_vectors(input.array, mat.array, vec.array)
+    fitting_vectors(input.array.ndim, input.array.size, mat.array, vec.array)
     same_dtype(input, mat, vec)
     mv(mat, vec)
 

@@ -55,7 +55,7 @@ def one_of_each(items):
     for item in items:
         tables[item.path, item.nodeid.partition("[")[0]].append(item)
     for first, *others in tables.values():
-        rows = sum(getattr(getattr(item, "function", None), "rows", 1) for item in (first, *others))
+        rows = sum(getattr(getattr(item, "function", None), "many", 1) for item in (first, *others))
         first.add_marker(pytest.mark.skip(reason=f"{rows} {BESIDE}"))
         yield from others
 

@@ -38,7 +38,7 @@ def over(names, rows):
         signature = inspect.signature(test)
         left = [parameter for parameter in signature.parameters.values() if parameter.name not in names]
         run.__signature__ = signature.replace(parameters=left)
-        run.rows = len(rows)
+        run.many = len(rows)  # not "rows": `-k row` would choose it
         return run
 
     return decorate

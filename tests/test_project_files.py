@@ -212,3 +212,9 @@ def test_the_action_validates_a_repository_as_github_would_run_it(tmp_path, prin
     assert done.returncode == code, done.stdout + done.stderr
     assert ("::error file=my notebooks/one.ipynb" in done.stdout) == bool(code)
     assert (repository.parent / "summary.md").read_text("utf-8") and (repository.parent / "of all.xml").is_file()
+
+
+def test_no_two_files_of_tests_have_one_name():
+    """pytest imports each by its name alone, and stops before the first test where another has it."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

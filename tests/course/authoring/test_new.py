@@ -119,6 +119,7 @@ def test_a_lesson_begun_runs_and_keeps_the_contracts_of_every_lesson(tmp_path):
     root = copied(tmp_path, "docs", "engine", "requirements", "tests", *(target.folder for target in TARGETS))
     for name in ("README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, root)
+    (root / "tests/lessons/right_answers.py").write_text("ANSWERS = VALUES = ()\n", encoding="utf-8")  # of others
     python(root, "-m", "course", "new", "lesson", "ray_optics")
     python(root, "docs/update.py")
     assert "exercises/02_ray_optics.ipynb: written" in python(root, "-m", "course", "build", "00", "01", "02")
@@ -127,4 +128,4 @@ def test_a_lesson_begun_runs_and_keeps_the_contracts_of_every_lesson(tmp_path):
     tests = [f"tests/{name}" for name in CONTRACTS]
     ran = python(root, "-m", "pytest", "-q", "-k", "02 or ray_optics", "-p", "no:cacheprovider", *tests)
     failed = re.findall(r"(?m)^FAILED tests/[\w/]*/(\S+)", ran)
-    assert failed == MISSING and int(re.search(r"(\d+) passed", ran)[1]) > 30, ran
+    assert failed == MISSING and int(re.search(r"(\d+) passed", ran)[1]) > 20, ran

@@ -908,6 +908,7 @@ def test_without_pytorch_a_table_is_one_item_that_stands_for_all(hooks, tmp_path
     (tmp_path / "test_a.py").write_text(TABLES, encoding="utf-8")
     shutil.copy(hooks.__file__, tmp_path)
     (tmp_path / "loops_in_python.py").touch()
+    (tmp_path / "warm_kernels.py").write_text("def install(): pass", encoding="utf-8")
     path = os.pathsep.join(map(str, (testing.HIDES_PYTORCH, ROOT)))
     command = [sys.executable, "-m", "pytest", "-q", "--rootdir=.", "-p", "no:cacheprovider", "test_a.py"]
     told = run(*command, cwd=tmp_path, PYTHONPATH=path).stdout

@@ -106,22 +106,27 @@ def connect():
 
     Where two could end before it has looked, it could not tell: each waits until it has been seen.
 
-    MPI ends the others when its own connection closes.  Linux closes those of a process by their numbers, up or down:
-    MPI's, with a number above this one as well as below, is closed for good after it.
+    MPI ends the others when its own connection closes.  Linux lets go of a process's files by their numbers, up, and
+    then closes those that nobody else has: in that order, or the last first.  So there is a connection on either side
+    of MPI's, and the first of them to close tells.
     """
     if sys.platform != "linux":
         return
     import fcntl  # noqa: PLC0415  not on Windows
 
-    with contextlib.suppress(KeyError, OSError, ValueError):
+    def connected(least):
         with socket.socket(socket.AF_UNIX) as one:
             one.connect(str(Path(os.environ[FOLDER]) / DOOR))
             one.send(str(os.getpid()).encode())
             one.recv(len(SEEN))
-            mine = fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 100)
-        kept = [mine]
-        os.register_at_fork(after_in_child=lambda: [os.close(number) for number in kept])
-        kept.append(fcntl.fcntl(int(os.environ["PMI_FD"]), fcntl.F_DUPFD_CLOEXEC, mine))
+            return fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, least)
+
+    kept = []
+    with contextlib.suppress(KeyError, OSError, ValueError):
+        kept.append(connected(100))
+        kept.append(fcntl.fcntl(int(os.environ["PMI_FD"]), fcntl.F_DUPFD_CLOEXEC, kept[-1] + 1))
+        kept.append(connected(kept[-1] + 1))
+    os.register_at_fork(after_in_child=lambda: [os.close(number) for number in kept])
 
 
 def is_first():

@@ -238,7 +238,7 @@ class Ends:
         for descriptor, _ in self.ready.poll(0):
             one = next(s for s in self.open if s.fileno() == descriptor)
             with contextlib.suppress(OSError):
-                self.order.append(one.recv(32).decode())
+                self.order += {one.recv(32).decode()} - {*self.order}  # it has two connections
         return self.order
 
     def close(self):

@@ -114,18 +114,19 @@ def connect():
         return
     import fcntl  # noqa: PLC0415  not on Windows
 
-    def connected(least):
-        with socket.socket(socket.AF_UNIX) as one:
-            one.connect(str(Path(os.environ[FOLDER]) / DOOR))
-            one.send(str(os.getpid()).encode())
-            one.recv(len(SEEN))
-            return fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, least)
+    def connected():
+        one = socket.socket(socket.AF_UNIX)
+        one.connect(str(Path(os.environ[FOLDER]) / DOOR))
+        one.send(str(os.getpid()).encode())
+        return one
 
     kept = []
-    with contextlib.suppress(KeyError, OSError, ValueError):
-        kept.append(connected(100))
-        kept.append(fcntl.fcntl(int(os.environ["PMI_FD"]), fcntl.F_DUPFD_CLOEXEC, kept[-1] + 1))
-        kept.append(connected(kept[-1] + 1))
+    with contextlib.suppress(KeyError, OSError, ValueError), connected() as one, connected() as other:
+        for end in one, other:
+            end.recv(len(SEEN))
+        for file, least in (one, 100), (other, 200):
+            kept.append(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, least))
+        kept.append(fcntl.fcntl(int(os.environ["PMI_FD"]), fcntl.F_DUPFD_CLOEXEC, 101))
     os.register_at_fork(after_in_child=lambda: [os.close(number) for number in kept])
 
 

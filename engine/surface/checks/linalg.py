@@ -147,13 +147,20 @@ def expands(input, *sizes):
 
 
 def baddbmm(input, batch1, batch2):
-    expands(input, (batch1.array, 0), (batch1.array, 1), (batch2.array, 2))
+    w, x, y = input.array, batch1.array, batch2.array
+    fit = x.ndim == y.ndim == 3 and x.shape[::2] == y.shape[:2] and w.shape == (*x.shape[:2], y.shape[2])
+    if fit and w.dtype is x.dtype is y.dtype is not BOOL:
+        return
+    expands(input, (x, 0), (x, 1), (y, 2))
     same_dtype(input, batch1, batch2)
     bmm(batch1, batch2)
 
 
 def addbmm(input, batch1, batch2):
-    x, y = batch1.array, batch2.array
+    w, x, y = input.array, batch1.array, batch2.array
+    fit = x.ndim == y.ndim == 3 and x.shape[::2] == y.shape[:2] and w.shape == (x.shape[1], y.shape[2])
+    if fit and w.dtype is x.dtype is y.dtype:
+        return
     expands(input, (x, 1), (y, 2))
     three_dims(x, y)
     require(x.shape[0] == y.shape[0], m.BATCH_COUNTS, x.shape[0], y.shape[0])

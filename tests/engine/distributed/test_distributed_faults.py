@@ -6,6 +6,7 @@ import random
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -96,6 +97,33 @@ def test_who_ended_first_is_named_where_mpi_names_one_that_it_ended(tmp_path, ca
     report.tell(9)
     assert [int(number) for number in ends.order] == [ranks[i].pid for i in (1, 2, 0)]
     assert "rank 1 ended (before its end); all other" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells in which order processes ended")
+def test_the_launcher_sees_an_end_before_mpi_does(tmp_path):
+    ends, mpi = run.Ends(tmp_path), {}
+    program = "import launcher; from engine.distributed import rank; rank.connect(); print(flush=True); input()"
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            ours, its = (stack.enter_context(one) for one in socket.socketpair())
+            env = {**os.environ, rank_.FOLDER: str(tmp_path), "PMI_FD": str(its.fileno())}
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=PROGRAMS,
+                    env=env, pass_fds=[its.fileno()],
+                )
+            )  # fmt: skip
+            its.close()
+            ends.ready.register(ours, select.EPOLLRDHUP | select.EPOLLONESHOT)
+            mpi[ours.fileno()] = process
+            while not select.select([process.stdout], [], [], 0.01)[0]:
+                assert ends.look() == []
+        for descriptor, process in mpi.items():
+            process.kill()
+            process.wait()
+            told = [number for number, _ in ends.ready.poll(0)]
+            assert len(told) == 3 and told.index(descriptor) > 0
+    ends.close()
 
 
 # An MPI that does not see that one of its processes has vanished, and waits for it.

@@ -379,7 +379,8 @@ def withheld(g, parents, cotangents, waiting, held):
 
 def edges_into_hooked(roots):
     """Count the edges from the roots into each of the leaves that have hooks."""
-    leaves, edges = {r() for r in tuple(hooked_leaves)} - {None}, {}
+    now = hooked_leaves.copy()  # in one step: a leaf may go at any moment, while tuple() asks for memory too
+    leaves, edges = {r() for r in now} - {None}, {}
     for node in reachable(roots):
         for p in node.parents:
             if p in leaves:

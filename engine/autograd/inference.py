@@ -42,7 +42,7 @@ def forget_inference(key, gone):
 
 def forget_gone():
     """Stop looking where none is left, whatever an interrupt made of a callback: Python drops what is raised there."""
-    for key, refs in list(marked.items()):
+    for key, refs in marked.copy().items():  # in one step: a tensor may go while list() asks for memory
         if not any(r() is not None for r in refs):
             marked.pop(key, None)
     with lock:

@@ -1,9 +1,13 @@
 """Hooks of tensors and of nodes: which run, in what order, with what, and what they change, as in PyTorch."""
 
+import gc
 from itertools import product
 
 import pytest
 from against_torch import outcome
+
+import engine
+from engine.autograd import inference
 
 
 def leaf(t, *values):
@@ -265,3 +269,38 @@ def test_hooks_do_what_they_do_in_pytorch(program):
     pytest.importorskip("torch")
     mine, theirs = (outcome(name, lambda t: program[0](t, *program[1:])) for name in ("engine", "torch"))
     assert mine == theirs
+
+
+def hooked_leaf():
+    leaf = engine.ones(1, requires_grad=True)
+    leaf.register_hook(lambda g: g)
+    return leaf
+
+
+def backward():
+    (engine.ones(2, requires_grad=True) * 2).sum().backward()
+
+
+def inferred():
+    with engine.inference_mode():
+        return engine.ones(1)
+
+
+@pytest.mark.parametrize("made, run", [(hooked_leaf, backward), (inferred, inference.forget_gone)])
+def test_what_is_looked_through_may_go_at_any_moment(made, run):
+    """Python's collector runs when something asks for memory: here at each such moment once."""
+    thresholds = gc.get_threshold()
+    kept = [(made(), n) for n in range(30)], [(n, n) for n in range(3000)]  # tuples: Python has no unused ones left
+    try:
+        for n in range(100):
+            gc.disable()
+            cycle = [made(), made()]
+            cycle.append(cycle)
+            del cycle
+            gc.set_threshold(gc.get_count()[0] + n)
+            gc.enable()
+            run()
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.enable()
+    assert len(kept[0]) == 30

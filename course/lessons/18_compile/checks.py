@@ -484,8 +484,8 @@ EXERCISES = (
             "when the next one comes? Give the piece a name of its own.",
             lambda steps, x, size: engine.cat([through(steps, piece) for piece in x.split(size)]).mean(),
             lambda did: not (did.result["a whole row was made"] and is_the_mean(did)),
-            "The mean is right. But you make a whole row of results, and the point is to save memory: take each "
-            "piece through *all* the steps, and keep only its sum.",
+            "The mean is right. But at some moment as much is in memory as a whole row takes, and the point is to save "
+            "memory: take a piece of `size` numbers through *all* the steps, and keep only its sum.",
         ),
         hints=(
             "Which loop should be outside, the one over the pieces or the one over the steps?",

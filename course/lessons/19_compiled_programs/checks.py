@@ -58,7 +58,7 @@ def in_one_graph(shortened, values, most):
 def short_trial(shortened):
     what = "the result, the number of graph breaks, and the gradient"
     yield f"x = [1, -4], most = 2: {what}", in_one_graph, shortened, [1.0, -4.0], 2.0
-    yield "x = [1, -4, 3], most = 2", in_one_graph, shortened, [1.0, -4.0, 3.0], 2.0
+    yield "x = [[1, 3], [-4, 2]], most = 2", in_one_graph, shortened, [[1.0, 3.0], [-4.0, 2.0]], 2.0
     yield "x = [1, -0.5], most = 2", in_one_graph, shortened, [1.0, -0.5], 2.0
     yield "x = [0, 0], most = 2", in_one_graph, shortened, [0.0, 0.0], 2.0
     yield "", in_one_graph, shortened, [[3.0, 4.0], [-1.0, 10.0]], 5.0
@@ -128,10 +128,10 @@ def guarded_trial(guarded):
     three, five = engine.ones(3), engine.ones(5)
     yield "ones(3), then other contents: each result, and the captures so far", called, guarded, three, three * 7
     yield "ones(3), then ones(5)", called, guarded, three, five
-    yield "ones(3), then ones(3) in float64", called, guarded, three, three.double()
+    yield "ones(3), then ones(3) in float64 and in int64", called, guarded, three, three.double(), three.long()
     yield "ones(3), ones(5), ones(3), ones(5)", called, guarded, three, five, three + 1, five + 1
     yield "ones(2, 3), then ones(3, 2)", called, guarded, engine.ones(2, 3), engine.ones(3, 2)
-    yield "ones(2, 3), then ones(2, 4)", called, guarded, engine.ones(2, 3), engine.ones(2, 4)
+    yield "ones(2, 3), then ones(2, 4), ones(4, 3)", called, guarded, *map(engine.ones, [(2, 3), (2, 4), (4, 3)])
     inputs = [engine.ones(shape, dtype=t) for t in (engine.float32, engine.int64) for shape in [(1,), (1, 1), ()]]
     yield "", called, guarded, *inputs, *reversed(inputs)
 
@@ -173,6 +173,8 @@ EXERCISES = (
             "Those are the captures that each call *makes*. Count how many there are after each call.",
             (1, 1, 1, 2, 2, 2),
             "A plain number is part of the code: 3.0 needs other code than 2.0.",
+            (0, 0, 1, 2, 3, 3),
+            "You do not count the capture of the first call. It makes one, too.",
         ),
         entries={
             1: "The first call always makes the first capture.",
@@ -237,7 +239,10 @@ EXERCISES = (
             "There are too many captures: in some step the factor is a plain number. Put it into a tensor in every "
             "step, the first one too.",
             lambda compiled, x, steps: run(compiled, x, steps)[-1],
-            lambda did: len(did.result["the results"]) == len(did.expected["the results"]),
+            lambda did: (
+                isinstance(did.result["the results"], list | tuple)
+                and len(did.result["the results"]) == len(did.expected["the results"])
+            ),
             "There should be a result for each step, in a list. Append each one, and return the list.",
         ),
         hints=(
@@ -288,6 +293,10 @@ EXERCISES = (
             *twice(lambda x: x.max(), "You compare with the sign. But -4 is a large number, too: take `abs()` first."),
             lambda x, most: x.clamp(min=-most, max=most),
             "That cuts each number off by itself. Scale the whole tensor by one factor instead.",
+            lambda x, most: x * (most / x.abs().max(0).values.clamp(min=most)),
+            "You scale each *column* by itself. Take the largest number of all: `max()` without a dimension.",
+            lambda x, most: x * (most / x.abs().max(-1, keepdim=True).values.clamp(min=most)),
+            "You scale each *row* by itself. Take the largest number of all: `max()` without a dimension.",
             lambda x, most: engine.where(x.abs() > most, x * (most / x.abs().max()), x),
             "You scale only the numbers that are too large. If the largest one is too large, scale all of them.",
         ),
@@ -327,6 +336,12 @@ EXERCISES = (
             "2 by 3 and 3 by 2 hold as many numbers, but have other shapes.",
             changed(keyed, "tuple(x.shape), x.dtype", "len(x), x.dtype"),
             "2 by 3 and 2 by 4 have as many rows, but other shapes.",
+            changed(keyed, "tuple(x.shape), x.dtype", "x.shape[-1:], x.dtype"),
+            "2 by 3 and 4 by 3 have as many columns, but other shapes.",
+            changed(keyed, "tuple(x.shape), x.dtype", "tuple(x.shape), x.is_floating_point()"),
+            "float32 and float64 are both floating-point, but they are different dtypes: ask for `x.dtype`.",
+            changed(keyed, "tuple(x.shape), x.dtype", "tuple(x.shape), x.element_size()"),
+            "A number takes 8 bytes in float64 and in int64, but these are different dtypes: ask for `x.dtype`.",
             changed(keyed, "tuple(x.shape), x.dtype", "0"),
             "There is one capture for everything. It holds for the first shape and dtype only.",
             changed(keyed, "tuple(x.shape), x.dtype", "str(x.tolist())"),

@@ -93,16 +93,24 @@ def in_silence() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _fresh_modes() -> Iterator[None]:
-    """Begin with fresh modes and random numbers, and put the old ones back at the end whatever was done."""
+    """Begin with fresh modes and random numbers, and put the old ones back at the end whatever was done.
+
+    The random numbers begin afresh at the end, too: what a trial draws next does not depend on what was drawn here.
+    """
     was = engine.is_grad_enabled()
-    random.seed(0)
-    np.random.seed(0)
-    engine.manual_seed(0)
+    _seed()
     try:
         yield
     finally:
+        _seed()
         engine.set_grad_enabled(was)
         engine.set_default_dtype(engine.float32)
+
+
+def _seed() -> None:
+    random.seed(0)
+    np.random.seed(0)
+    engine.manual_seed(0)
 
 
 def _held(arguments: list[Any]) -> dict[str, Plain]:

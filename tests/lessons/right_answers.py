@@ -1198,6 +1198,17 @@ def answer_21_5_b(model, x):
     return found
 
 
+@answers("21.5")
+def answer_21_5_c(model, x):
+    before, found = model(x), []
+    for m in range(len(x)):
+        other = x.clone()
+        other[m] = engine.randn(x.shape[1])
+        moved = (model(other) - before).abs().amax(dim=1) > 1e-6
+        found += [(n, m) for n in range(m) if moved[n]]
+    return sorted(found)
+
+
 @answers("22.2")
 def answer_22_2_a(text, begins, length):
     windows = text.unfold(0, length + 1, 1)[begins]

@@ -171,20 +171,24 @@ def last_number_seen(x):
 
 
 def ahead_trial(looks):
-    engine.manual_seed(3)
-    yield "an honest model (sums so far), 4 words", looks, lambda x: x.cumsum(0), engine.randn(4, 3)
-    yield "attention without a mask, 4 words", looks, attending(None), engine.randn(4, 2)
-    yield "attention with a causal mask, 4 words", looks, attending(1), engine.randn(4, 2)
-    yield "attention with a mask that begins one place too late", looks, attending(2), engine.randn(4, 2)
-    yield "each word minus the next one", looks, one_ahead, engine.randn(4, 2)
-    yield "the first word looks at the last one, and nobody else", looks, first_sees_last, engine.randn(4, 2)
-    yield "only the last number of each result looks ahead", looks, last_number_ahead, engine.randn(3, 2)
-    yield "only the last number of each input is seen from before", looks, last_number_seen, engine.randn(3, 2)
-    yield "of later words only a difference of two numbers is seen", looks, difference_ahead, engine.randn(3, 2)
-    yield "attention without a mask, and a layer norm", looks, normed, engine.randn(3, 4)
+    # All are drawn before the first step, and from seeds of their own: who nudges x by random numbers draws others.
     engine.manual_seed(4)
-    yield "", looks, attending(3), engine.randn(6, 3)
-    yield "", looks, one_ahead, engine.randn(1, 3)
+    rows = (
+        ("an honest model (sums so far), 4 words", lambda x: x.cumsum(0), engine.randn(4, 3)),
+        ("attention without a mask, 4 words", attending(None), engine.randn(4, 2)),
+        ("attention with a causal mask, 4 words", attending(1), engine.randn(4, 2)),
+        ("attention with a mask that begins one place too late", attending(2), engine.randn(4, 2)),
+        ("each word minus the next one", one_ahead, engine.randn(4, 2)),
+        ("the first word looks at the last one, and nobody else", first_sees_last, engine.randn(4, 2)),
+        ("only the last number of each result looks ahead", last_number_ahead, engine.randn(3, 2)),
+        ("only the last number of each input is seen from before", last_number_seen, engine.randn(3, 2)),
+        ("of later words only a difference of two numbers is seen", difference_ahead, engine.randn(3, 2)),
+        ("attention without a mask, and a layer norm", normed, engine.randn(3, 4)),
+        ("", attending(3), engine.randn(6, 3)),
+        ("", one_ahead, engine.randn(1, 3)),
+    )
+    for shown, model, x in rows:
+        yield shown, looks, model, x
 
 
 def looks_ahead(model, x, after=0, single=True, first=None, only=None, way=lambda s: s != 0, turned=False):

@@ -603,6 +603,18 @@ def test_true_for_false_is_named_only_where_there_are_both():
     assert said(function(lambda x: x > 1, *numbers([2.0, 2.0])), lambda x: x <= 1) == ""
 
 
+# --- Random numbers
+
+
+def test_what_an_attempt_draws_changes_nothing_of_what_the_next_step_is_given():
+    def drawing(x):
+        engine.rand(3), np.random.rand()
+        return 2 * x
+
+    asked = function(lambda x: 2 * x, *2 * [lambda: (engine.randn(2) + np.random.rand(),)])
+    assert judge.judge(asked, drawing).state == judge.CORRECT
+
+
 # --- A function that remembers
 
 

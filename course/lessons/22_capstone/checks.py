@@ -93,6 +93,7 @@ def compare(first, second, seeds):
 
 RUNS = {
     "apart": ((91.0, 92.0, 93.0), (88.0, 89.5, 90.0)),
+    "apart, and one row is wide": ((91.0, 99.0, 92.0), (88.0, 89.5, 90.0)),
     "the second one is the better": ((80.0, 82.0, 81.0), (85.0, 84.0, 86.0)),
     "one lucky run": ((99.0, 85.0, 86.0), (87.0, 88.0, 86.5)),
     "they touch": ((5.0, 7.0, 6.0), (7.0, 8.0, 9.0)),
@@ -385,6 +386,9 @@ EXERCISES = (
             "Two means are hardly ever equal. Do the *rows* overlap?",
             changed(compare, APART, "difference > 0"),
             "A larger mean does not make the rows apart: look at the worst and the best runs.",
+            changed(compare, APART, "abs(difference) > max(max(a) - min(a), max(b) - min(b))"),
+            "You compare the difference of the means with the spread. But rows can be apart even if one of them is "
+            "wide: does the *worst* run of one beat the *best* one of the other?",
             changed(compare, APART, "max(a) <= min(b) or max(b) <= min(a)"),
             "Two rows that touch are not apart.",
             changed(compare, APART, "len({x > y for x, y in zip(a, b)}) == 1"),
@@ -416,7 +420,7 @@ EXERCISES = (
             changed(compare, "return difference", "return difference / (sum(b) / len(b))"),
             "You return a ratio. Leave the difference as it is, in percent of the pictures.",
             changed(compare, BETTER, "sum(a) // len(a) - sum(b) // len(b)"),
-            "`//` cuts off what comes after the point. Divide with `/`.",
+            "What comes after the point is lost, by `//` or by rounding. Divide with `/`, and do not round.",
             changed(compare, "run(seed)", "run(seeds[0])"),
             "Now each network is run with one seed only, and nobody sees how much of the result is chance.",
             changed(compare, RUN, "([first(seeds[0]) for _ in seeds], [second(seed) for seed in seeds])"),

@@ -99,6 +99,15 @@ def tree(x, link):
             link.recv(x, link.rank - gap)
 
 
+def back_from_rank_0(x, link):
+    changed(tree, "reversed(gaps)", "()")(x, link)
+    for other in range(1, link.size):
+        if link.rank == 0:
+            link.send(x, other)
+        elif link.rank == other:
+            link.recv(x, 0)
+
+
 def ring(x, link):
     parts, came = list(x.chunk(link.size)), engine.empty_like(x.chunk(link.size)[0])
     right, left, rounds = (link.rank + 1) % link.size, (link.rank - 1) % link.size, link.size - 1
@@ -379,6 +388,8 @@ STEPS = (
             "All ranks send first, so nobody receives, and all of them wait. Let rank 0 receive first.",
             changed(one_to_all, "link.send(x, other)", "pass", "x += came", "x += came; link.send(x, other)"),
             "Rank 0 sends too soon: the first ranks get a sum in which the others are missing.",
+            changed(one_to_all, "x += came", "x = x + came"),
+            "`x = x + came` makes a new tensor, and rank 0's own x stays as it was. Write into it: `x += came`.",
         ),
         hints=(
             "There are two kinds of ranks: 0, and the others. What does each kind do first, and what second?",
@@ -401,6 +412,11 @@ STEPS = (
             "receives.",
             changed(tree, "reversed(gaps)", "gaps"),
             "On the way back the largest gap comes first: rank 0 sends to the middle, and then both go on.",
+            back_from_rank_0,
+            "The way there is right. But on the way back rank 0 sends to all by itself: let each rank that has the sum "
+            "send it on, gap by gap.",
+            changed(tree, "link.recv(x, link.rank - gap)", "link.recv(came, link.rank - gap); x += came"),
+            "On the way back you add what comes. It is the whole sum already, and takes the place of what is there.",
             changed(tree, "x += came", "pass"),
             NOT_ADDED,
         ),
@@ -419,7 +435,8 @@ STEPS = (
         trial=ring_trial,
         wrong=mistakes(
             changed(ring, "link.swap(parts[give], right, parts[take], left)", "pass"),
-            "Each rank has one part of the sum. The second round, which hands the parts on, is missing.",
+            "Each rank has one part of the sum. The second round, which hands the parts on, is missing, or does not "
+            "write into `x`.",
             changed(
                 ring,
                 "(link.rank + 1 - step)",

@@ -111,7 +111,7 @@ def number(value, name, argument, position=None, kind="Number"):
         return value
     if not is_scalar(value):
         raise misfit(value, name, argument, position, kind)
-    return value.item() if isinstance(value, Tensor) else value
+    return value.item() if isinstance(value, (Tensor, np.generic)) else value
 
 
 def misfit(value, name, argument, position, kind):

@@ -489,6 +489,7 @@ def clamp(input, min=None, max=None, *, kind=None):
     """The elements limited to [min, max]; either may be None, a number or a tensor.  On them too the gradient is 1."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    min, max = (v.item() if isinstance(v, np.generic) else v for v in (min, max))
     one_is_a_tensor = isinstance(min, Tensor) is not isinstance(max, Tensor)
     if one_is_a_tensor and min is not None and max is not None:  # PyTorch takes two of a kind
         min, max = (number(v, "clamp", name) for v, name in ((min, "min"), (max, "max")))

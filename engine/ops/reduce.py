@@ -655,7 +655,7 @@ def quantifier(name):
     def op(input, dim=None, keepdim=False):
         x = array_of(input)
         out = x != 0
-        if dim not in ((), []):
+        if dim or not isinstance(dim, (tuple, list)):
             out = getattr(out, name)(axes(dim, x.ndim), keepdims=keepdim)
         return as_input(out.astype(x.dtype) if x.dtype == dtypes.uint8.np else out, input)
 

@@ -20,14 +20,15 @@ from ..arrays import dtypes
 from ..arrays.quiet import be_quiet, hush, quiet, state  # noqa: F401  what is written out asks
 from ..arrays.size import Size
 from ..arrays.threads import new_lock
+from ..arrays.warn import warn
 from ..core.tensor import Tensor
 from ..help import describe, of_methods, texts
 from ..ops import rows
-from ..ops.checks import integer, listed, misfit, number, unfit
+from ..ops.checks import integer, is_scalar, listed, misfit, number, unfit
 from ..ops.writes import in_place
-from . import checks
+from . import checks, messages
 from .outputs import into
-from .signatures import ALIASES, SIGNATURES
+from .signatures import ALIASES, OLD_ORDERS, SIGNATURES
 
 DOOR = __file__.replace("doors.py", "<door>")  # the file that the functions are in, as tracebacks say
 linecache.cache[DOOR] = 0, None, [], DOOR  # it has no lines: who shows a traceback would take this module's for them
@@ -38,7 +39,8 @@ OF_ONE = "Tensor input", "Tensor input, *, Tensor? out=None"
 # ---- the types of arguments
 
 FITS = Tensor, int, float, np.generic
-NUMBERS = {int, float, bool, *(np.dtype(kind).type for kind in "?bhilqBefd")}
+PLAIN = {int, float, bool}
+NUMBERS = {*PLAIN, *(np.dtype(kind).type for kind in "?bhilqBefd")}
 DIMS = {int, tuple, list, Size}
 
 
@@ -75,8 +77,8 @@ def ints_or_bool(value, *where):
 TYPES = {  # what is asked of an argument first; (value, function, argument, position) -> it as the operation has it
     "Tensor": ("isinstance({0}, Tensor)", one_of("Tensor", Tensor)),
     "Number|Tensor": ("(isinstance({0}, Tensor) or type({0}) in NUMBERS)", one_of("Tensor", *FITS)),
-    "Number": ("type({0}) in NUMBERS", number),
-    "float": ("type({0}) in NUMBERS", functools.partial(number, kind="float")),
+    "Number": ("type({0}) in PLAIN", number),
+    "float": ("type({0}) in PLAIN", functools.partial(number, kind="float")),
     "int": ("type({0}) is int", an_int),
     "int|Tensor": ("(type({0}) is int or isinstance({0}, Tensor))", int_or_tensor),
     "int[]": ("type({0}) in DIMS", ints),  # each of them is looked at where something is wrong
@@ -113,9 +115,10 @@ class Signature:
     """The parameters in the brackets of a line, and the names that PyTorch's errors give function and arguments.
 
     ``method``: whether it is a method's, which has its first argument already and takes no ``out``.
+    ``old_orders``: other orders by position.
     """
 
-    def __init__(self, text, called, method=False):
+    def __init__(self, text, called, method=False, old_orders=()):
         self.parameters, self.more, self.options = [], "", ""  # the last two: the names of *more and **options
         by_name = False
         for part in text.split(", ") if text else ():
@@ -138,8 +141,9 @@ class Signature:
         self.names = [p.name for p in self.parameters]
         self.places = [p for p in self.parameters if not p.by_name]  # which may be given by position
         self.inputs = [p for p in self.parameters if p.name != "out"]
-        # whether arguments have other names too; if the line has no types, Python says what is wrong with a call
-        self.others = typed and any(name in ALIASES.values() for name in self.names)
+        self.old_orders = [[n for n in order.split() if n in self.names] for order in old_orders]
+        # whether arguments have other names or orders; if the line has no types, Python says what is wrong with a call
+        self.others = typed and (bool(old_orders) or any(name in ALIASES.values() for name in self.names))
         self.rest = self.more or "rest" * self.others  # where arguments by position beyond are
         self.other_names = self.options or "names" * self.others  # where arguments by other names are
 
@@ -220,7 +224,8 @@ class Door:
 
     def __init__(self, title, inner, lines, several, method, module, check_of=None):
         self.title, self.inner, self.several, self.method = title, inner, several, method
-        signatures = [Signature(*line, method) for line in lines]
+        old_orders = OLD_ORDERS.get(title.removesuffix("_"), ())
+        signatures = [Signature(*line, method, old_orders) for line in lines]
         self.signatures = [s for s in signatures if s.of_tensor or not method]  # of a method those that take a tensor
         self.check = checks.find(*check_of) if check_of else None  # of the family and the name of the operation
         f = writer(self.text())(self.check, inner, self.unusual)
@@ -250,7 +255,10 @@ class Door:
             if p is None or given[p.name] is not p.default:
                 raise TypeError(f"{self.title}() got an unexpected keyword argument '{name}'")
             given[p.name] = value
-        if more and not s.more:
+        old = more and not s.more and self.in_old_order(given, more)
+        if old:
+            given, more = old, ()
+        elif more and not s.more:
             few, most = sum(p.default is ABSENT for p in s.places), len(s.places)
             takes = f"{few}" if few == most else f"from {few} to {most}"
             what = f"positional argument{'s' * (most != 1)} but {most + len(more)}"
@@ -266,6 +274,21 @@ class Door:
             taken |= {"dtype": getattr(out, "dtype", None)} | names  # what makes a tensor makes it in the dtype of out
         args = [*itself, *[taken.pop(p.name) for p in s.places if p.name in taken], *more]
         return self.inner(*args, **taken) if out is None else into(out, self.inner, *args, **taken)
+
+    def in_old_order(self, given, more):
+        """The arguments by name, with a warning, if by position they stand in one of the old orders; None if not."""
+        s = self.signatures[0]
+        values = [*(given[p.name] for p in s.places), *more]
+        factors = {p.name: f"Number {p.name} = 1" for p in s.parameters if p.by_name and p.name != "out"}
+        out = ["Tensor out = None"] * ("out" in s.names)
+        for names in s.old_orders:
+            found = dict(zip(names, values))
+            if len(names) == len(values) and all(is_scalar(found[name]) for name in factors.keys() & found.keys()):
+                old = [f"Number {n}" if n in factors else f"Tensor {n}" for n in names] + ["*", *out] * len(out)
+                new = [f"Tensor {p.name}" for p in s.places] + ["*", *factors.values(), *out]
+                warn(messages.OLD_ORDER.format(self.title, ", ".join(old), ", ".join(new)))
+                return given | found
+        return None
 
     def taken(self, given, more):
         """The arguments as the first signature has them that takes them; PyTorch's TypeError if none does."""

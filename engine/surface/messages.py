@@ -5,7 +5,9 @@
 
 CANNOT_CAST = "result type {} can't be cast to the desired output type {}"
 DOES_NOT_BROADCAST = "output with shape {} doesn't match the broadcast shape {}"
+NO_SIZE = "'{}' object has no attribute 'size'"
 NO_KERNEL = "\"{}\" not implemented for '{}'"
+OLD_ORDER = "This overload of {0} is deprecated:\n\t{0}({1})\nConsider using one of the following signatures instead:\n\t{0}({2})"
 SCALAR_TYPE = "expected scalar type {} but found {}"
 
 # ---- activations
@@ -259,6 +261,7 @@ TENSORDOT_DIMS = "tensordot expects dims < ndim_a or ndim_b, but got dims={}"
 TENSORDOT_LENGTHS = "both dimension lists should have same length"
 TENSORDOT_SIZES = "contracted dimensions need to match, but first has size {} in dim {} and second has size {} in dim {}"
 EINSUM_TENSORS = "expected Tensor as element {} in argument 1, but got {}"
+EINSUM_ARGUMENTS = "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
 EINSUM_NOTHING = "einsum(): must provide at least one operand"
 EINSUM_OPERANDS = "einsum(): {} operands were provided than specified in the equation"
 EINSUM_DOTS = "einsum(): found '.' for {} for which an ellipsis was already found"

@@ -18,6 +18,18 @@ ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1
            "from": "low", "to": "high", "split_size": "split_size_or_sections", "sections": "indices_or_sections",
            "indices": "indices_or_sections", "tensor_indices_or_sections": "indices_or_sections"}  # fmt: skip
 
+# orders by position that PyTorch still takes, with a warning
+OLD_ORDERS = {
+    "add": ["input alpha other"],
+    "sub": ["input alpha other"],
+    "addcdiv": ["input value tensor1 tensor2"],
+    "addcmul": ["input value tensor1 tensor2"],
+    "addmm": ["beta input alpha mat1 mat2", "beta input mat1 mat2"],
+    "addmv": ["beta input alpha mat vec", "beta input mat vec"],
+    "addbmm": ["beta input alpha batch1 batch2", "beta input batch1 batch2"],
+    "baddbmm": ["beta input alpha batch1 batch2", "beta input batch1 batch2"],
+}
+
 SIGNATURES = """
 [elementwise] function method in_place
 abs absolute=abs acos acosh arccos=acos arcsin=asin arctan=atan asin asinh atan atanh(Tensor input, *, Tensor? out=None)

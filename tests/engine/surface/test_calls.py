@@ -2,6 +2,8 @@
 
 import linecache
 import math
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -85,6 +87,14 @@ torch.where(f32 > 1, f32, np.float64(0))
 x.view(dtype=torch.int32)
 f32[np.uint8(1)]
 x[np.int64(1), np.uint8(0)]
+torch.nn.functional.elu(one, np.float64(2))
+torch.nn.functional.leaky_relu(one, np.float64(0.5))
+torch.addcmul(one, one, one, value=np.float64(2))
+one.clamp(np.float64(0), np.float64(2))
+torch.clamp_max(one, np.float64(2))
+x.all(np.int64(1))
+x.any(dim=np.int64(0))
+x.all([])
 """)
 TOO_LARGE = cases("""
 i8.clamp(max=300)
@@ -202,6 +212,28 @@ torch.det(input=x[:, :2])
 torch.inverse(input=x[:, 1:])
 torch.result_type(tensor=f32, other=i64)
 torch.ones(3).copy_(other=f32)
+""")
+# as programs for PyTorch 1.4 are written
+OLD_ORDERS = cases("""
+x.add(2, x)
+x.clone().add_(-0.5, x)
+torch.add(x, 2, f32)
+torch.add(x, 2, 3)
+x.sub(0.5, f32)
+x.clone().addcmul_(0.5, x, x)
+torch.addcdiv(x, -1, x, f32)
+torch.addmm(2, x[:, :2], x[:, :2], x[:, :2])
+torch.addmm(2, x[:, :2], 3, x[:, :2], x[:, :2])
+x[:, :2].addmm(2, x[:, :2], x[:, :2])
+x[:, :2].clone().addmm_(2, 3, x[:, :2], x[:, :2])
+torch.addmv(2, f32[:2], x, f32)
+torch.addbmm(2, x[:, :2], 3, x[None, :, :2], x[None, :, :2])
+torch.baddbmm(2, x[None, :, :2], x[None, :, :2], x[None, :, :2])
+""")
+OLD_ORDERS_REFUSED = cases("""
+x.add(x, 2)
+torch.add(x, x, 2)
+x.addcmul(x, 2, x)
 """)
 # dtypes, shapes and places that do not fit
 MISFITS = cases("""
@@ -406,7 +438,18 @@ def test_result_as_pytorch(call):
     assert repr(eval(call, data(engine))) == repr(eval(call, data(torch)))
 
 
-@over("call", TOO_LARGE + REFUSED + MISFITS + DIMS + LEAVES)
+@over("call", OLD_ORDERS)
+def test_arguments_in_an_old_order_are_taken_with_a_warning(call):
+    torch = pytest.importorskip("torch")
+    title = re.search(r"((?:b?add|sub)\w*)\(", call)[1]
+    with pytest.warns(UserWarning, match=rf"This overload of {title} is deprecated:\n\t{title}\("):
+        mine = eval(call, data(engine))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch says it once in a process
+        assert repr(mine) == repr(eval(call, data(torch)))
+
+
+@over("call", TOO_LARGE + OLD_ORDERS_REFUSED + REFUSED + MISFITS + DIMS + LEAVES)
 def test_error_as_pytorch(call):
     pytest.importorskip("torch")
     compare_errors("eval(call, data(torch))", {"call": call, "data": data})

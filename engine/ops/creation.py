@@ -168,9 +168,9 @@ def warn_of_lost_past(tensors):
 def one_number(v, dtype):
     """An element of a list as a Python number."""
     if isinstance(v, Tensor):
-        if v.array.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        return item(v)
+        if v.array.size != 1 and dtype.np.kind in "iu":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return only_one(v)
     if isinstance(v, np.generic):
         return v.item() if v.dtype.kind != "V" else float(v)
     if isinstance(v, (bool, int, float)):

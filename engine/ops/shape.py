@@ -329,7 +329,7 @@ def broadcast_tensors(*tensors):
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
     shape: tuple = ()
-    for t in tensors:
+    for t in tensors_in("broadcast_tensors", tensors):
         shape = common_shape(shape, array_of(t).shape)
     return tuple(t if array_of(t).shape == shape else expand_to(t, shape) for t in tensors)
 
@@ -588,21 +588,26 @@ def stack(tensors, dim=0):
     return join_new(tensors, d)
 
 
-def each(one, tensors):
+def each(name, one, tensors):
     """``one`` of a tensor, or of each of several, as a tuple."""
     if len(tensors) == 1:
         if isinstance(tensors[0], Tensor):
             return one(tensors[0])
         tensors = tensors[0]
-    return tuple(map(one, tensors))
+    return tuple(map(one, tensors_in(name, tensors)))
 
 
 def atleast_1d(*tensors):
-    return each(lambda x: x if x.ndim else reshape_to(x, (1,)), tensors)
+    return each("atleast_1d", lambda x: x if x.ndim else reshape_to(x, (1,)), tensors)
 
 
 def atleast_2d(*tensors):
-    return each(lambda x: x if x.ndim > 1 else unsqueeze_at(x, 0) if x.ndim else reshape_to(x, (1, 1)), tensors)
+    def one(x):
+        if x.ndim > 1:
+            return x
+        return unsqueeze_at(x, 0) if x.ndim else reshape_to(x, (1, 1))
+
+    return each("atleast_2d", one, tensors)
 
 
 def atleast_3d(*tensors):
@@ -611,7 +616,7 @@ def atleast_3d(*tensors):
             return x
         return unsqueeze_at(atleast_2d(x), 2) if x.ndim else reshape_to(x, (1, 1, 1))
 
-    return each(one, tensors)
+    return each("atleast_3d", one, tensors)
 
 
 def hstack(tensors):
@@ -691,7 +696,7 @@ def meshgrid(*tensors, indexing=None):
     """
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
-    tensors = list(tensors)
+    tensors = tensors_in("meshgrid", tensors)
     if indexing is None:
         warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
     swaps = indexing == "xy" and len(tensors) > 1

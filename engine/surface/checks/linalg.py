@@ -211,6 +211,7 @@ def tensordot(a, b, dims):
 
 
 def einsum(equation, operands):
+    require(operands, m.EINSUM_ARGUMENTS, error=ValueError)
     equation, operands = linalg.as_letters(equation, operands)
     require(operands, m.EINSUM_NOTHING)
     for i, o in enumerate(operands):
@@ -223,12 +224,14 @@ def fits(equation, shapes):
     inputs, arrow, result = equation.partition("->")
     parts = inputs.split(",")
     require(len(parts) == len(shapes), m.EINSUM_OPERANDS, "fewer" if len(shapes) < len(parts) else "more")
+    start = 0
     for i, (part, shape) in enumerate(zip(parts, shapes)):
-        found = terms(part, f"operand {i}")
+        found = terms(part, f"operand {i}", start)
+        start += len(part) + 1
         n, spreads = len(found), "..." in found
         require(not spreads or n - 1 <= len(shape), m.EINSUM_MANY, n - 1, len(shape), i)
         require(spreads or n == len(shape), m.EINSUM_RANK, n, len(shape), i)
-    out = terms(result, "the output")
+    out = terms(result, "the output", len(inputs) + 2)
     for c in out:
         require(c == "..." or out.count(c) == 1, m.EINSUM_TWICE, c)
         require(c == "..." or c in inputs, m.EINSUM_UNKNOWN, c)
@@ -245,14 +248,14 @@ def fits(equation, shapes):
             size = size if n == 1 else n
 
 
-def terms(text, where):
-    """The labels of one term: letters and at most one "..."."""
+def terms(text, where, start):
+    """The labels of one term, which starts at a place in the equation: letters and at most one "..."."""
     found = []
     for at in re.finditer(r"\.\.\.|\S", text):
         c = at[0]
         require(c != "..." or c not in found, m.EINSUM_DOTS, where)
         require(c != ".", m.EINSUM_DOT, where)
-        require(c == "..." or c.isascii() and c.isalpha(), m.EINSUM_LETTER, at.start())
+        require(c == "..." or c.isascii() and c.isalpha(), m.EINSUM_LETTER, start + at.start())
         found.append(c)
     return found
 

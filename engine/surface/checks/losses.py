@@ -29,10 +29,17 @@ def reducible(size_average, reduce, reduction):
         require(reduction in REDUCTIONS, m.REDUCTION, reduction, error=ValueError)
 
 
+def sized(*tensors):
+    """AttributeError in PyTorch's words for numbers, lists and None, which have no size."""
+    for t in tensors:
+        require(hasattr(t, "size"), m.NO_SIZE, type(t).__name__, error=AttributeError)
+
+
 def compared(kernel):
     """The check of a loss of two tensors: with a warning where shapes differ, and a kernel for the common dtype."""
 
     def check(input, target, size_average, reduce, reduction, weight):
+        sized(target, input)
         x, y = array_of(input), array_of(target)
         if x.shape != y.shape:
             warn(m.LOSS_SIZES.format(list(y.shape), list(x.shape)))
@@ -88,6 +95,7 @@ def kl_div(input, target, size_average, reduce, reduction):
 
 
 def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce, reduction, pos_weight):
+    sized(target, input)
     x, y = array_of(input), array_of(target)
     reducible(size_average, reduce, reduction)
     if x.shape != y.shape:
@@ -102,6 +110,7 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
 
 
 def binary_cross_entropy(input, target, weight, size_average, reduce, reduction):
+    sized(target, input)
     x, y = array_of(input), array_of(target)
     reducible(size_average, reduce, reduction)
     require(x.shape == y.shape, m.BCE_SIZES, y.shape, x.shape, error=ValueError)

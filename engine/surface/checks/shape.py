@@ -5,7 +5,7 @@ from ...arrays.kernels.views import offset_in_storage
 from ...arrays.memory import storage
 from ...core.graph import mode
 from ...core.tensor import Tensor
-from ...ops.checks import checked_dim, integer, listed, misfit, some_tensors
+from ...ops.checks import checked_dim, integer, listed, misfit, some_tensors, tensors_in
 from .. import messages as m
 from ..require import require
 
@@ -149,7 +149,7 @@ def meshgrid(tensors, indexing):
 
 
 def cartesian_prod(tensors):
-    for t in tensors:
+    for t in tensors_in("cartesian_prod", tensors):
         require(t.ndim == 1, m.NO_VECTOR, t.array.shape)
         require(t.dtype is tensors[0].dtype, m.GRID_DTYPES)
 

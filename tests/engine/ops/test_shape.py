@@ -275,6 +275,12 @@ v.diag_embed(offset=-1)
 """)
 
 ERRORS = cases("""
+torch.atleast_1d(x, 1)
+torch.atleast_2d(1.0, x)
+torch.atleast_3d(x, None)
+torch.broadcast_tensors(x, 1.0)
+torch.meshgrid(v, 1, indexing="ij")
+torch.cartesian_prod(v, 2)
 x.reshape(5)
 x.reshape(-1, -1)
 x.reshape(-1, 5)

@@ -104,9 +104,9 @@ class RNNBase(Layer):
             tensor = " tensor" if kind == "RNN" else ""
             raise ValueError(f"{kind}: Expected input to be 2D or 3D, got {input.ndim}D{tensor} instead")
         batched, batch_dim = input.ndim == 3, 0 if self.batch_first else 1
-        state = None if hx is None else tuple(hx) if self.mode == "LSTM" else (hx,)
+        state = None if hx is None else two_states(hx) if self.mode == "LSTM" else (hx,)
         if state is not None:
-            check_dims(self.mode, batched, [h.ndim for h in state])
+            check_dims(self.mode, batched, [h.dim() for h in state])
         if not batched:
             input = input.unsqueeze(batch_dim)
             state = state and tuple(h.unsqueeze(1) for h in state)
@@ -125,7 +125,7 @@ class RNNBase(Layer):
         self._check_input(data)
         turned = lambda state, to: state if to is None or state is None else tuple(h.index_select(1, to) for h in state)  # noqa: E731
         sizes = sizes.tolist()
-        state = None if hx is None else tuple(hx) if self.mode == "LSTM" else (hx,)
+        state = None if hx is None else two_states(hx) if self.mode == "LSTM" else (hx,)
         state = self._checked_state(turned(state, order), data, sizes[0])
         output, state = self._run(data, state, sizes)
         state = turned(state, back)
@@ -227,6 +227,16 @@ def check_arguments(input_size, hidden_size, num_layers, bias, batch_first, drop
         raise ValueError("proj_size has to be smaller than hidden_size")
 
 
+def two_states(hx):
+    """The states of an LSTM.  IndexError for one, RuntimeError for three, TypeError for a tensor that holds both."""
+    state = hx[0], hx[1]
+    if isinstance(hx, Tensor):
+        raise TypeError("lstm() received an invalid combination of arguments: hx must be tuple of Tensors, not Tensor")
+    if len(hx) > 2:
+        raise RuntimeError("lstm expects two hidden states")
+    return state
+
+
 def check_dims(mode, batched, dims):
     """PyTorch's error for states with too many or too few dimensions."""
     expected = 3 if batched else 2
@@ -307,9 +317,11 @@ class Cell(Layer):
             raise TypeError("lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor")
         state = None if hx is None else tuple(hx) if several else (hx,)
         for i, h in enumerate(state or ()):
-            if h.ndim not in (1, 2):
+            if h.dim() not in (1, 2):
                 which = f"hx[{i}]" if several else "hidden"
                 raise ValueError(f"{kind}: Expected {which} to be 1D or 2D, got {h.ndim}D instead")
+        if several and state and len(state) != 2:
+            raise RuntimeError("lstm_cell expects two hidden states")
         batched = input.ndim == 2
         if not batched:
             input, state = input.unsqueeze(0), state and tuple(h.unsqueeze(0) for h in state)

@@ -17,6 +17,7 @@ from ..arrays.kernels import indexing
 from ..arrays.kernels.indexing import dim_key, gathered, key_along, order_along, placed
 from ..arrays.kernels.sums import running_extreme
 from ..arrays.kernels.views import contiguous_array
+from ..arrays.quiet import be_quiet
 from ..arrays.selection import either
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
@@ -351,8 +352,14 @@ def assign(target, value):
 
 
 def entry(value, dtype):
-    """A number that is assigned, in a dtype; what no dtype of integers holds is another error here."""
+    """A number that is assigned, in a dtype; what no dtype of integers holds is another error here.
+
+    What is too large for half precision is infinite, as it is in a list that becomes a tensor.
+    """
     try:
+        if dtype in dtypes.accumulate_wider:
+            be_quiet()
+            return fits(value, dtypes.float64.np).astype(dtype)
         return fits(value, dtype)
     except OverflowError:
         raise ValueError("Overflow when unpacking long long") from None

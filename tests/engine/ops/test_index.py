@@ -502,6 +502,19 @@ torch.unique(m).sum().backward()
 """)
 
 
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+@pytest.mark.parametrize("key", [0, ..., slice(2), [0, 1], None])
+def test_a_number_that_is_too_large_for_half_precision_is_infinite_when_it_is_assigned(kind, key):
+    torch = pytest.importorskip("torch")
+
+    def outcome(library):
+        x = library.zeros(3, dtype=getattr(library, kind))
+        x[key] = -1e39
+        return repr(x)
+
+    assert outcome(engine) == outcome(torch)
+
+
 @over("expression", READS + CALLS)
 def test_as_pytorch(expression):
     pytest.importorskip("torch")

@@ -43,7 +43,7 @@ def activation(name, doc, forward, rule, in_place="Backward0"):
             numbers, inplace = numbers[:count], numbers[count]
         x = array_of(input)
         out = blockwise(compute, (x,), numbers)
-        return into(input, record(nodes[inplace], out, (input,), (x, *numbers)), inplace)
+        return into(input, record(nodes[bool(inplace)], out, (input,), (x, *numbers)), inplace)
 
     op.__doc__, count = doc, rule.__code__.co_argcount - 2
     return register(name, "activation", op, rule)
@@ -84,10 +84,9 @@ def silu_rule(g, x):
 
 
 # fmt: off
-HARDTANH = [
-    node_class(f"HardtanhBackward{i}",
-               lambda g, x, low, high: level(x, choose(array_of(gt(x, low)) & array_of(lt(x, high)), g, 0.0)))
-    for i in (0, 1)]
+Hardtanh = node_class(
+    "HardtanhBackward0",
+    lambda g, x, low, high: level(x, choose(array_of(gt(x, low)) & array_of(lt(x, high)), g, 0.0)))
 Gelu = node_class("GeluBackward0", lambda g, x, approximate, slope: gelu_rule(g, x, approximate, slope))
 Glu = node_class("GluBackward0", lambda g, x, dim: glu_rule(g, x, dim))
 Prelu = node_class("PreluKernelBackward0",
@@ -141,7 +140,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     x = array_of(input)
     low, high = (x.dtype.type(v) for v in (min_val, max_val))
     out = e.limited(x, low, high)
-    return into(input, record(HARDTANH[inplace], out, (input,), (x, min_val, max_val)), inplace)
+    return into(input, record(Hardtanh, out, (input,), (x, min_val, max_val)), inplace)
 
 
 def relu6(input, inplace=False):

@@ -581,25 +581,24 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError("Factor should be < 1.0.")
         check_optimizer(optimizer)
         self.factor, self.optimizer = factor, optimizer
-        self.min_lrs = for_each("min_lrs", optimizer, min_lr, "expected {2} {0}, got {1}")
         self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
+        self.min_lrs = for_each("min_lrs", optimizer, min_lr, "expected {2} {0}, got {1}")
         self.patience, self.cooldown, self.eps, self.last_epoch = patience, cooldown, eps, 0
         self._last_lr = values(optimizer, "lr")
+        self._check_modes(mode, threshold_mode)
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
-        self._check_mode()
         self._reset()
 
     def load_state_dict(self, state_dict):
         """Go on from a ``state_dict``.  ValueError for a mode that is unknown: it is another scheduler's."""
         super().load_state_dict(state_dict)
-        self._check_mode()
+        self._check_modes(self.mode, self.threshold_mode)
 
-    def _check_mode(self):
-        for name, known in (("mode", ("min", "max")), ("threshold_mode", ("rel", "abs"))):
-            value = getattr(self, name)
+    def _check_modes(self, mode, threshold_mode):
+        for name, value, known in ("mode", mode, ("min", "max")), ("threshold mode", threshold_mode, ("rel", "abs")):
             if value not in known:
-                raise ValueError(f"{name.replace('_', ' ')} {value} is unknown!")
-        self.mode_worse = inf if self.mode == "min" else -inf
+                raise ValueError(f"{name} {value} is unknown!")
+        self.mode_worse = inf if mode == "min" else -inf
 
     def _reset(self):
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
@@ -643,6 +642,10 @@ class ReduceLROnPlateau(LRScheduler):
             new = max(old * self.factor, low)
             if old - new > self.eps:
                 set_value(group, "lr", new)
+
+
+class _LRScheduler(LRScheduler):
+    """The base class under its old name, which programs still derive their own from."""
 
 
 __dir__ = public("optim.lr_scheduler", globals())

@@ -389,7 +389,7 @@ def plateau(torch, make, metrics):
     for m in metrics:
         s.step(m)
         rates.append(s.get_last_lr())
-    return rates, s.state_dict()
+    return rates, list(s.state_dict().items())
 
 
 PLATEAUS = cases("""
@@ -411,7 +411,19 @@ def test_plateaus_are_seen_as_pytorch_sees_them(make):
 def test_a_plateau_reduces_the_rate_once_patience_is_over():
     rates, state = plateau(engine, "ReduceLROnPlateau(o, patience=2)", [3.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0])
     assert [r[0] for r in rates] == [1.0] * 4 + [0.1] * 3
-    assert state["best"] == 1.0
+    assert dict(state)["best"] == 1.0
+
+
+def test_a_scheduler_may_be_derived_from_the_old_name_of_the_base_class():
+    class Halving(engine.optim.lr_scheduler._LRScheduler):
+        def get_lr(self):
+            return [base * 0.5**self.last_epoch for base in self.base_lrs]
+
+    o = engine.optim.SGD([engine.zeros(1)], lr=1.0)
+    s = Halving(o)
+    o.step()
+    s.step()
+    assert s.get_last_lr() == [0.5]
 
 
 # ---- programs that print the same under either library

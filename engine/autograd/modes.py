@@ -103,6 +103,9 @@ class set_grad_enabled(GradMode):
     def clone(self):
         return set_grad_enabled(self.enabled)
 
+    def __repr__(self):  # what a cell shows that ends with the call
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.enabled})"
+
 
 def set_recording(enabled):
     """Switch recording.  In inference mode nothing is recorded, whatever the switch says."""

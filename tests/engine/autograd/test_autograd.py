@@ -718,6 +718,10 @@ def test_set_grad_enabled_as_a_function(t):
         t.set_grad_enabled(True)
 
 
+def test_set_grad_enabled_shows_its_mode(t):
+    assert repr(t.set_grad_enabled(True)) == "torch.autograd.grad_mode.set_grad_enabled(mode=True)"
+
+
 def test_set_grad_enabled_as_a_context_and_a_decorator(t):
     with t.set_grad_enabled(False):
         assert not t.is_grad_enabled()

@@ -43,10 +43,10 @@ class FunctionCtx:
     _call: tuple | None = None  # while tangents are given: the arguments and the results
 
     def save_for_backward(self, *tensors):
-        """Keep tensors for ``backward``, which finds them in ``saved_tensors``.  TypeError for what is no tensor."""
-        for i, t in enumerate(tensors):
-            if t is not None and not isinstance(t, Tensor):
-                raise TypeError(messages.SAVED_NO_TENSOR.format(i, type(t).__name__))
+        """Keep tensors for ``backward``, which finds them in ``saved_tensors``.
+
+        TypeError for what is no tensor, if there will be a ``backward``.
+        """
         self.to_save = tensors
 
     def save_for_forward(self, *tensors):
@@ -457,6 +457,9 @@ def record_call(ctx, parents, args, results):
                 r.creation_meta = "several"
     numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]
                or i not in ctx._plain and is_one_of(r, ctx.dirty_tensors)}  # fmt: skip
+    for i, t in enumerate(ctx.to_save):
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(messages.SAVED_NO_TENSOR.format(i, type(t).__name__))
     if any(t is not None and t.inference for t in ctx.to_save):
         raise RuntimeError(messages.INFERENCE)
     ctx._saved = tuple([  # a result is kept as its array, for the Tensor would keep the node that keeps it

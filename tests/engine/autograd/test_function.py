@@ -366,6 +366,14 @@ def test_numbers_may_not_be_saved(t):
         function(t, forward, lambda ctx, g: g).apply(leaf(t, 1.0))
 
 
+def test_what_is_saved_is_not_looked_at_where_there_is_no_backward(t):
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    assert function(t, forward, lambda ctx, g: g).apply(1.5) == 3.0
+
+
 def test_saved_tensors_are_freed_by_backward(t):
     x = leaf(t, 1.0)
     y = cube(t).apply(x)

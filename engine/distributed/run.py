@@ -140,7 +140,7 @@ def supervised(command, environment):
                 if stopped or limit is not None and time.monotonic() > limit:
                     killed = end(process)
             report.end()
-            report.correct(ends.look())
+            code = report.correct(ends.look(), process.returncode)
         finally:
             ends.close()
             for number, handler in before.items():
@@ -151,7 +151,7 @@ def supervised(command, environment):
         if limit is not None and killed:
             code = report.lose(lost)
         else:
-            code = process.returncode or report.unfinished()
+            code = code or report.unfinished()
         if code:
             report.tell(code)
         return code if code >= 0 else 128 - code
@@ -301,13 +301,18 @@ class Report:
         lost = sorted(rank for rank, *said in self.ranks().values() if said != ["finished"])
         return self.lose(lost) if lost else 0
 
-    def correct(self, ends):
-        """Name the process that ended first where MPI names another: one that it ended itself for that."""
+    def correct(self, ends, code):
+        """Name the process that ended first where MPI names another: one that it ended itself for that.
+
+        Returns MPI's exit code, or 1 where that is the other's.
+        """
         ranks = self.ranks()
         first = next((n for n in ends if n in ranks and len(ranks[n]) == 1), None)
         if first and self.facts.get("pid") in ranks and self.facts["pid"] != first:
             self.facts |= {"pid": first, "how": "before its end"}
             self.facts.pop("rank", None)
+            return 1
+        return code
 
     def lose(self, ranks):
         """Remember which process vanished, for `tell`; return its exit code, 1."""

@@ -155,15 +155,36 @@ def _like_a_module(name: str) -> bool:
     return last == "self" or any(word in last for word in ("model", "net", "modul", "layer", "linear", "head"))
 
 
+_DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_ASSIGNS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+
+
+def _answer(source: str) -> ast.Module:
+    """Return what a cell defines, and what that speaks of; what is tried out below is no part of the answer."""
+    tree = parsed(source)
+    spoken = {name for part in tree.body if isinstance(part, _DEFINES) for name in _spoken_of(part)}
+    if not spoken:
+        return tree
+
+    def belongs(part: ast.stmt) -> bool:
+        if not isinstance(part, _ASSIGNS):
+            return isinstance(part, (*_DEFINES, ast.Import, ast.ImportFrom))
+        inside = list(ast.walk(part))
+        bound = {one.id for one in inside if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        return bool(bound & spoken) or any(isinstance(one, ast.Lambda) for one in inside)
+
+    return ast.Module([part for part in tree.body if belongs(part)], [])
+
+
 def calls(source: str, *names: str) -> bool:
     """Tell whether a text speaks of any of these names: `calls(did.source, "jacrev")`. False where there is no text."""
-    return any(name in names for name in _spoken_of(parsed(source)))
+    return any(name in names for name in _spoken_of(_answer(source)))
 
 
 def loops(source: str) -> bool:
     """Tell whether a text has a loop: `for`, `while`, or a list made by one. False where there is no text."""
     kinds = (ast.For, ast.While, ast.AsyncFor, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
-    return any(isinstance(part, kinds) for part in ast.walk(parsed(source))) or calls(source, "map")
+    return any(isinstance(part, kinds) for part in ast.walk(_answer(source))) or calls(source, "map")
 
 
 def calls_itself(source: str) -> bool:

@@ -3,6 +3,7 @@
 The notebook that a class hands out (`course/classroom/releasing.py`) carries both; nothing here knows an answer.
 """
 
+import contextlib
 import datetime
 import hashlib
 import hmac
@@ -14,23 +15,30 @@ import numpy as np
 
 from course.base.notebooks import ROOT
 from course.judging import exercises
-from course.learner import copies
+from course.learner import copies, record
 
 ROUNDS = 200_000  # a tenth of a second for a try: a learner does not feel it, who tries all numbers does
 
 
 class ClassNotes:
-    """The words of a class's notebook of a lesson, where one lies in the learner's folder."""
+    """The words of a class's notebook of a lesson, where one lies in the learner's folder.
+
+    Among the learner's exercises, or, on a class's server, where nbgrader has put what was fetched.
+    """
 
     def __init__(self, lesson: str, root: Path = ROOT):
-        path = root / copies.EXERCISES / f"{exercises.title(lesson, root)}.ipynb"
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))["metadata"]["undertorch"]["class"]
-            self.own = [str(key) for key in found.get("own", [])]
-            text = found.get("solutions") or ""
-            self.solutions = datetime.datetime.fromisoformat(text) if text else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            self.own, self.solutions = [], None
+        name, kept = exercises.title(lesson, root), record.file()
+        fetched = (root if kept is None else kept.parent) / name
+        self.own: list[str] = []
+        self.solutions: datetime.datetime | None = None
+        for folder in (root / copies.EXERCISES, fetched):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+                nb = json.loads((folder / f"{name}.ipynb").read_text(encoding="utf-8"))
+                found = nb["metadata"]["undertorch"]["class"]
+                own, text = [str(key) for key in found.get("own", [])], found.get("solutions") or ""
+                self.solutions = datetime.datetime.fromisoformat(text) if text else None
+                self.own = own
+                break
 
     def wait(self) -> datetime.datetime | None:
         """Return when worked solutions can be seen, if that is still to come."""

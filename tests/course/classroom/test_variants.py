@@ -204,6 +204,17 @@ def test_a_notebook_without_a_day_shows_its_solutions(tmp_path, notes, own):
     assert (found.own, found.wait()) == (own, None)
 
 
+def test_what_was_fetched_on_a_server_has_its_day_too(tmp_path, monkeypatch):
+    handed_out(tmp_path, 2, ["05.1"])
+    notebook = tmp_path / "my_exercises/05_graph.ipynb"
+    home = tmp_path / "home"
+    (home / "05_graph").mkdir(parents=True)
+    notebook.replace(home / "05_graph/05_graph.ipynb")
+    monkeypatch.setenv("UNDERTORCH_PROGRESS", str(home / ".progress.json"))
+    found = sealed.ClassNotes("05", tmp_path)
+    assert found.own == ["05.1"] and found.wait() is not None
+
+
 def test_a_sealed_answer_is_checked_at_home(a_class, capsys):
     a_class(2)
     seal = sealed.seal((12.0, -7.0), SALT)

@@ -341,6 +341,23 @@ def test_text_can_be_asked_for_loops_calls_and_recursion():
     assert calls_itself("def f(n):\n    return g(n)\n\ndef g(n):\n    return f(n)")
 
 
+@pytest.mark.parametrize(
+    ("below", "said"),
+    [
+        ("for x in ones(3):\n    print(f(x) == jacrev(g)(x))", False),
+        ("same = jacrev(g)(x)\nassert same == f(x)", False),
+        ("table = [jacrev(g) for g in (sin, cos)]", True),  # the function speaks of it
+        ("h = lambda x: [jacrev(g)(one) for one in x]", True),
+        ("from engine.func import jacrev", None),
+    ],
+)
+def test_what_is_tried_out_below_an_answer_is_no_part_of_it(below, said):
+    source = f"def f(x):\n    return table(x)\n\n{below}"
+    assert calls(source, "jacrev") is (said is not False)
+    assert loops(source) is bool(said)
+    assert calls(below, "jacrev")  # where nothing is defined, all of a cell counts
+
+
 # --- A Module
 
 
@@ -688,6 +705,10 @@ def test_what_an_attempt_uses_is_counted_and_put_back():
         ["func.jacrev", "Tensor.backward"], lambda x: engine.func.jacrev(lambda a: a * a)(x), engine.ones(1)
     )
     assert found["used"] == ["func.jacrev"] and engine.func.jacrev is was
+    scope = {"rows": was}
+    exec("def attempt(x): return rows(lambda a: a * a)(x)", scope)
+    assert trials.using(["func.jacrev"], scope["attempt"], engine.ones(1))["used"] == ["func.jacrev"]
+    assert scope["rows"] is was
 
 
 def test_a_function_that_is_given_counts_its_calls():

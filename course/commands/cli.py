@@ -53,8 +53,8 @@ Undertorch: what is under PyTorch, as a course of notebooks.
   {command} lab       opens the course in your browser: start here
 
 The first start makes an environment of its own beside the course (in .venv) and installs what
-the lessons need: a few minutes, once. Beside that folder, JupyterLab keeps your settings and the
-layout of your tabs where it always does (~/.jupyter); nothing else on your computer is changed.
+the lessons need: a few minutes, once. Outside of the course's folder lie only the settings of Jupyter
+and IPython (~/.jupyter, ~/.ipython) and caches, such as that of compiled loops (~/.cache/undertorch).
 
 Commands:
 {commands}
@@ -82,7 +82,9 @@ def main(argv: list[str]) -> int:
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     try:
         if INSTALLED and command.folder and not {"-h", "--help"} & set(rest):
-            raise Problem("Here is no folder of the course. `undertorch lab` makes one, ./undertorch: go on in it.")
+            raise Problem(
+                "There is no folder of the course here. `undertorch lab` makes one, ./undertorch: go on in it."
+            )
         return getattr(importlib.import_module(f"course.{command.module}"), command.function)(rest)
     except Problem as problem:
         print(problem, file=sys.stderr)

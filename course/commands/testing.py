@@ -29,10 +29,11 @@ Without arguments: the tests of the engine and the course, and every notebook ru
 stored in it. (A cell that trains for long, and whose output is not compared, takes fewer steps.)
   --changed  of all these what can be reached from what differs from the branch `main`, in git or not yet
   --deep     what takes minutes, and what needs a browser: every figure, whole environments, rounds of grading;
-             then all of the above once more without PyTorch, each cell to its end
+             then, where PyTorch is installed, all of the above once more without it, each cell to its end
   --failed   what failed the last time, and nothing else
   --without-pytorch  as if PyTorch were not installed
 With arguments of pytest's: pytest with these alone, say `python -m course test -k broadcast`.
+Where pip has installed the course there are no tests: without arguments its lessons are run, and nothing else is taken.
 """
 # A file's tests and a notebook's cells build on each other: whole files go to a worker, in the order that
 # tests/conftest.py gives them. One that hangs runs once more.

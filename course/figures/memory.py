@@ -12,7 +12,7 @@ from engine.utils.checkpoint import checkpoint
 
 LAYERS, GROUP, WIDTH = 12, 3, 128
 ALL, INPUTS = "everything", "every third input"
-KINDS = ("parameters", "optimizer state", "gradients", "activations")
+KINDS = ("parameters", "optimiser state", "gradients", "activations")
 COLORS, HATCHES = (INK, SECOND, ACCENT, "#ccbb44"), ("", "//", "\\\\", "..")
 MIB, ROUND = 1 << 20, 512  # the device hands out memory in multiples of so many bytes
 
@@ -29,7 +29,7 @@ class Moment(NamedTuple):
 def timeline(batch: int, optimizer: str, keep: str) -> tuple[Moment, ...]:
     """Return the moments of the first two training steps of a network of twelve layers, on the simulated device.
 
-    ``activations`` is all that is neither parameter, gradient nor optimizer state: what the graph keeps, the batch
+    ``activations`` is all that is neither parameter, gradient nor optimiser state: what the graph keeps, the batch
     itself, and what a backward pass passes on. ``keep`` tells whether the graph keeps all of it, or checkpoints groups
     of layers.
     """
@@ -92,7 +92,7 @@ class MemoryTimeline(Explorer):
     size = (7.2, 4.0)
     settings = {
         "batch": ([64, 128, 256, 512, 1024], 256, "batch"),
-        "optimizer": (["SGD", "Adam"], "Adam", "optimizer"),
+        "optimizer": (["SGD", "Adam"], "Adam", "optimiser"),
         "keep": ([ALL, INPUTS], ALL, "kept by the forward pass"),
     }
     stills = ({}, {"keep": INPUTS}, {"optimizer": "SGD", "batch": 1024})

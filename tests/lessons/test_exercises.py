@@ -12,7 +12,7 @@ pytest.importorskip("jupytext")
 pytest.importorskip("cloudpickle")
 
 from over_tables import over
-from right_answers import ANSWERS, VALUES
+from right_answers import ANSWERS, VALUES, WAYS_ROUND
 
 import engine
 from course.authoring.build import build, execute, jobs, read_source
@@ -110,11 +110,19 @@ def test_the_worked_solution_and_other_right_answers_are_correct(exercise):
     others = [answer for key, answer in ANSWERS + VALUES if key == exercise.key]
     for answer in (solved, *others):
         for hidden in {False, exercise.hidden}:
-            assert judge.judge(exercise, answer, hidden=hidden) == judge.Verdict(judge.CORRECT), answer
+            verdict = judge.judge(exercise, answer, hidden=hidden, source=learner._source(answer))
+            assert verdict == judge.Verdict(judge.CORRECT), answer
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("key", "answer"), WAYS_ROUND, ids=lambda value: getattr(value, "__name__", value))
+def test_a_way_round_what_is_asked_for_is_refused(key, answer):
+    verdict = judge.judge(EXERCISES_BY_KEY[key], answer, source=learner._source(answer))
+    assert verdict.state == judge.NOT_YET and verdict.message
 
 
 def test_other_right_answers_are_of_exercises():
-    assert {key for key, _ in ANSWERS + VALUES} <= EXERCISES_BY_KEY.keys()
+    assert {key for key, _ in ANSWERS + VALUES + WAYS_ROUND} <= EXERCISES_BY_KEY.keys()
 
 
 @pytest.fixture(scope="module", autouse=True)

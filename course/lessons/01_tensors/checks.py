@@ -79,6 +79,11 @@ def warmest_trial(warmest_day: Callable) -> Iterator[tuple]:
 # 1.4
 
 
+def after_writing(without_negatives: Callable, t: engine.Tensor) -> engine.Tensor:
+    without_negatives(t)[0] = 5.0
+    return t
+
+
 def signed_trial(without_negatives: Callable) -> Iterator[tuple]:
     yield "t = [3.0, -1.0, 2.0]", without_negatives, engine.tensor([3.0, -1.0, 2.0])
     rows = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]
@@ -86,6 +91,8 @@ def signed_trial(without_negatives: Callable) -> Iterator[tuple]:
     yield "t = [300.0, -0.001, 1e6, -1e6]", without_negatives, engine.tensor([300.0, -0.001, 1e6, -1e6])
     wide = engine.tensor([0.1, -0.1], dtype=engine.float64)
     yield "t = [0.1, -0.1], float64", without_negatives, wide
+    shown = "t = [1.0, 2.0], and then 5.0 is written into the result at place 0: what is in t?"
+    yield shown, after_writing, without_negatives, engine.tensor([1.0, 2.0])
     yield "", without_negatives, engine.randn(2, 3, 4)
     yield "", without_negatives, engine.tensor([-0.001, 1e6])
 
@@ -380,6 +387,9 @@ EXERCISES = (
             "through a slice. None of these is a copy.",
             changed(clipped, "result[result < 0]", "t[t < 0]"),
             "You wrote into the tensor that was given, and returned the copy as it was.",
+            lambda t: t if (t >= 0).all() else clipped(t),
+            "Where nothing is negative, you return the tensor that was given, under a second name. A new one is "
+            "asked for.",
             lambda t: t.clone(),
             "What you return still has its negative numbers. Did you change it, or something else?",
             lambda t: t[t >= 0],

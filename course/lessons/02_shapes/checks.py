@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from course.judging.words import Exercise, loops, mistakes, properties
+from course.judging.words import Exercise, calls, loops, mistakes, properties
 
 
 def counted(*shape: int) -> Any:
@@ -135,7 +135,7 @@ def recipe(tiny: Any, shape: tuple, stride: tuple, offset: int, method: str, *re
         "stride": tuple(made.stride),
         "offset": made.offset,
         "the memory is the same": made.memory is MEMORY,
-        "t.shape afterwards": tuple(whole.shape),
+        "t afterwards": [tuple(whole.shape), tuple(whole.stride), whole.offset],
     }
 
 
@@ -425,7 +425,7 @@ EXERCISES = (
             lambda did: did.result["offset"] == did.expected["offset"],
             "The new tensor begins at another place. Hand on the offset, too.",
             with_methods(T=property(turned_in_place)),
-            lambda did: did.result["t.shape afterwards"] == did.expected["t.shape afterwards"],
+            lambda did: did.result["t afterwards"] == did.expected["t afterwards"],
             "`t` itself has been changed. Leave `self` as it is, and return a new Tiny.",
         ),
         understood="A view is another recipe for the same memory: that is why T, permute and expand cost nothing.",
@@ -607,6 +607,9 @@ EXERCISES = (
             "That multiplies the points. A distance begins with a difference.",
         ),
         properties=properties(
+            lambda p, q: engine.cdist(p, q),
+            lambda did: not calls(did.source, "cdist"),
+            "`cdist` has all of it inside. Here you are to let the shapes meet yourself.",
             lambda p, q: engine.stack([((one - q) ** 2).sum(dim=1).sqrt() for one in p]),
             lambda did: not loops(did.source),
             "No loop, please, nor a list made by one: let a dimension of size 1 do it.",

@@ -1,11 +1,9 @@
 """Lesson 03, types and devices: the exercises' trials, oracles, usual mistakes and hints."""
 
-from unittest import mock
-
 import numpy as np
 
 import engine
-from course.judging.words import Exercise, calls, calls_itself, changed, loops, mistakes, properties
+from course.judging.words import Exercise, calls, calls_itself, changed, loops, mistakes, properties, standing_in
 
 # 3.1
 
@@ -116,7 +114,7 @@ def refused(dtype=None):
 
 
 def without_finfo(epsilon, dtype):
-    with mock.patch.object(engine, "finfo", refused):
+    with standing_in(epsilon, {"finfo": lambda own: refused}):
         return epsilon(dtype)
 
 

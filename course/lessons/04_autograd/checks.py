@@ -23,7 +23,7 @@ def exact_slope(f, x):
 
 
 def watched(slope_at, f, x):
-    """Return the slope, and whether any run of the machine took notes."""
+    """Return the slope, whether any run of the machine took notes, and whether there was more than one run."""
     notes = []
 
     def machine(knob):
@@ -31,7 +31,11 @@ def watched(slope_at, f, x):
         notes.append(isinstance(made, engine.Tensor) and made.requires_grad)
         return made
 
-    return {"slope": slope_at(machine, x), "the machine's run took notes": any(notes)}
+    return {
+        "slope": slope_at(machine, x),
+        "the machine's run took notes": any(notes),
+        "the machine ran more than once": len(notes) > 1,
+    }
 
 
 def slope_trial(slope_at):
@@ -46,6 +50,11 @@ def on_a_knob(f, x):
     knob = x.detach().clone().requires_grad_()
     f(knob).backward()
     return knob.grad.item()
+
+
+def nudged_with_notes(f, x):
+    knob = engine.tensor(x.item(), dtype=engine.float64, requires_grad=True)
+    return ((f(knob + 1e-6) - f(knob - 1e-6)) / 2e-6).item()
 
 
 def on_x(begin, end="pass"):
@@ -314,6 +323,11 @@ EXERCISES = (
             lambda did: did.result["the machine's run took notes"],
             "No run of the machine took notes, so this slope is nudged, or worked out by hand. Let backward() do "
             "it, on a knob of your own.",
+            nudged_with_notes,
+            lambda did: (
+                not (did.result["the machine ran more than once"] and did.result["the machine's run took notes"])
+            ),
+            "You run the machine more than once, as nudging must. backward() needs one run, and is exact.",
             lambda f, x: round(exact_slope(f, x), 2),
             lambda did: not nearly_right(did),
             "Digits are lost. Is the slope rounded or cut off, or has your knob another type than x?",

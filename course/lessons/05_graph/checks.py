@@ -135,6 +135,20 @@ def division(arriving, x, y):
     return first, second
 
 
+DIFFERENTIATE = (
+    "grad",
+    "grad_fn",
+    "backward",
+    "vjp",
+    "jvp",
+    "jacrev",
+    "jacfwd",
+    "jacobian",
+    "grad_and_value",
+    "linearize",
+)
+
+
 def division_trial(backward):
     arriving, x, y = map(engine.tensor, (1.0, 6.0, 2.0))
     yield "arriving = 1, x = 6, y = 2", backward, arriving, x, y
@@ -224,7 +238,13 @@ def visited_once(each_node_once, root, leaves):
 
     with mock.patch.object(Node, "__call__", counting), engine.no_grad():
         found = each_node_once(root)
-    here = [found.get(leaf, instead(found)) for leaf in leaves] if isinstance(found, dict) else found
+    here = found
+    if isinstance(found, dict):
+        here = [found.get(leaf, instead(found)) for leaf in leaves]
+        if any(leaf in found for leaf in leaves):
+            here += [
+                f"besides, a key of type {name}" for name in sorted({type(k).__name__ for k in {*found} - {*leaves}})
+            ]
     return {"found": here, "each node asked once": asked <= count(root) - len(leaves)}
 
 
@@ -527,7 +547,7 @@ EXERCISES = (
         ),
         properties=properties(
             lambda arriving, x, y: (x.detach().requires_grad_() / y.detach().requires_grad_()).grad_fn(arriving),
-            lambda did: not calls(did.source, "grad", "grad_fn", "backward", "vjp"),
+            lambda did: not calls(did.source, *DIFFERENTIATE),
             "The numbers are right, but they come from a node. Write the rule itself, by arithmetic.",
             lambda g, x, y: (g / y**2, -g * x / y**2),
             lambda did: np.allclose(did.result[0], did.expected[0]),
@@ -643,6 +663,8 @@ EXERCISES = (
             "That is how many visits it takes. Let each node wait with what has arrived there, and ask it.",
             lambda root: {node.variable: engine.tensor(1.0) for node in ends_of(root)},
             "1 arrives at the root alone. `waiting` has to know what arrives at each of the others.",
+            changed(each_node_once, "waiting.pop(node)", "found[node] = waiting.pop(node)"),
+            "The result is for the leaves alone, and here it has an entry for each node.",
             changed(each_node_once, "continue", "return found"),
             "You return at the first leaf. Go on while anything waits.",
             never_taken_out,

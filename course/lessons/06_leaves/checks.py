@@ -603,7 +603,8 @@ EXERCISES = (
             lambda did: not any(did.after[name] is not None for name in did.after if name.endswith(".grad")),
             "`backward()` was called: there is something in the `.grad` of a knob now. The notes are enough.",
         ),
-        understood="The knobs of a result are the ends of its graph; a lost knob is not among them.",
+        understood="The knobs of a result are the ends of its graph; if what you call your knob is not among "
+        "them, it is lost.",
         hints=(
             "Begin at y.grad_fn. Where do the paths end, and how do you get from such an end to its tensor?",
             "Keep a list of nodes still to be looked at, and a set of those seen. An AccumulateGrad has `variable`.",

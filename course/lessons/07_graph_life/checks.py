@@ -82,19 +82,27 @@ def running_total(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tenso
 def in_parts(gradient_in_parts: Callable, n: int, size: int, before: float | None = None) -> dict[str, Any]:
     w = knob(0.5, before)
     xs, ys = engine.arange(1.0, n + 1), engine.arange(1.0, n + 1) ** 2
-    arrived: list[Any] = []
-    kept = [0]
-    w.register_hook(lambda g: arrived.append(1))
+    arrived: list[int] = []  # each time, how often the notes have saved something since the time before
+    kept, saves = [0], [0]
+
+    def arriving(g: engine.Tensor) -> None:
+        arrived.append(saves[0])
+        saves[0] = 0
+
+    w.register_hook(arriving)
 
     def keeping(saved: engine.Tensor) -> engine.Tensor:
+        saves[0] += 1
         kept.append(saved.numel())
         return saved
 
     with engine.autograd.graph.saved_tensors_hooks(keeping, lambda saved: saved):
         found = gradient_in_parts(w, xs, ys, size)
     gradient = found.clone() if isinstance(found, engine.Tensor) else found
-    enough = len(arrived) >= -(-n // size)  # more often is slower, and needs no more memory
-    return {"gradient": gradient, "once for each part": enough, "too many at once": max(kept) > size}
+    parts = -(-n // size)
+    enough = len(arrived) >= parts  # more often is slower, and needs no more memory
+    together = enough and sum(map(bool, arrived)) < parts  # one part's notes were taken before another went back
+    return {"gradient": gradient, "once for each part": enough, "too many at once": max(kept) > size or together}
 
 
 def parts_trial(gradient_in_parts: Callable) -> Iterator[tuple]:
@@ -453,8 +461,8 @@ EXERCISES = (
             "It gives None. Is a `return` missing?",
             all_computed_first,
             lambda did: not did.result["once for each part"] or not did.result["too many at once"],
-            "All examples are put through at once, before they are cut into parts: their notes are kept together. "
-            "Take a part of the examples first, and compute with that.",
+            "The notes hold more than `size` examples at once. Take a part of the examples, compute with that alone, "
+            "and go back from it before you take the next part.",
         ),
         understood="Adding is what you want here, and each part counts as much as its share of the examples.",
         hints=(
@@ -510,7 +518,7 @@ EXERCISES = (
             changed(read, "w -= ", "w += "),
             "The step goes uphill: it is subtracted, `w -= ...`.",
             changed(read, "loss.item()", "loss.detach().numpy()"),
-            "The losses are arrays of NumPy. A plain number comes from `item()`.",
+            "The losses are NumPy arrays. A plain number comes from `item()`.",
             changed(read, "loss.item()", "round(loss.item(), 2)"),
             "The losses are rounded. Leave them as they are.",
             changed(read, "loss.item()", "loss.detach()"),

@@ -327,7 +327,7 @@ EXERCISES = (
             changed(examine, "no_grad()", "no_grad"),
             "The parentheses are missing: `with engine.no_grad():`.",
             never_on_again,
-            "No notes are taken, but nor are they afterwards: your function leaves the switch off.",
+            "No notes are taken, and none afterwards either: your function leaves the switch off.",
             changed(put_back_by_hand, "set_grad_enabled(before)", "set_grad_enabled(True)"),
             "You switch the notes on at the end, whatever was before. Where they were off, they must stay off: "
             "`with engine.no_grad():` puts the switch back as it was.",
@@ -408,10 +408,11 @@ EXERCISES = (
             changed(best_of_walk, "w.detach().clone()", "w.clone().requires_grad_(False)"),
             lambda did: did.error != "RuntimeError",
             "A result cannot be told to take notes, or to take none: a clone of w is a result, and so is the w of "
-            "`w = w - ...`. `detach()` gives you a clone without notes; `w -= ...` under `no_grad` keeps the knob.",
+            "`w = w - ...`. `clone().detach()` gives you a copy without notes; `w -= ...` under `no_grad` keeps "
+            "the knob.",
         ),
         hints=(
-            "best.detach() is no copy. Whose memory is it?",
+            "`w.detach()` is no copy. Whose memory is it?",
             "`detach` cuts off the past, `clone` gives numbers of its own. Which of the two is needed here?",
             "best = w.detach()...",
         ),
@@ -456,7 +457,7 @@ EXERCISES = (
             "One of the first n still requires a gradient.",
             changed(freeze, "p.requires_grad_(place >= n)", "if place < n: p.requires_grad_(False)"),
             lambda did: from_the_back(did) or not frozen_wrongly(did)[1],
-            "A parameter behind the first n is frozen: it should learn, whatever was before.",
+            "A parameter after the first n is frozen: it should learn, whatever was before.",
             changed(freeze, "p.grad = None if place < n else p.grad", ""),
             lambda did: not any(did.result["old .grad in the frozen"]),
             "A frozen parameter still has an old gradient in .grad, along which a step may go.",

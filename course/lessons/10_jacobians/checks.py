@@ -1,9 +1,7 @@
 """Lesson 10, Jacobians: the exercises' trials, oracles, usual mistakes and hints."""
 
-from unittest import mock
-
 import engine
-from course.judging.words import Counted, Exercise, calls, changed, loops, mistakes, properties, using
+from course.judging.words import Counted, Exercise, calls, changed, loops, mistakes, properties, standing_in, using
 
 # functions to try
 
@@ -38,6 +36,9 @@ def nudged(f, x):
 # 10.2
 
 
+READY_MADE = ("autograd.functional.jacobian", "func.grad", "func.grad_and_value", "func.vjp", "func.jvp")
+
+
 def passes(jacobian, f, x):
     """Return the table, and how often something went back through ``f``: each time it arrives at the outputs."""
     count = [0]
@@ -48,7 +49,7 @@ def passes(jacobian, f, x):
             y.register_hook(lambda g: count.__setitem__(0, count[0] + 1))
         return y
 
-    did = using(["autograd.functional.jacobian"], jacobian, watched, x)
+    did = using(READY_MADE, jacobian, watched, x)
     found = {"result": did["result"], "backward passes": min(count[0], len(f(x)))}
     return found | {"ready-made": did["used"]} if did["used"] else found
 
@@ -192,24 +193,25 @@ def curve_trial(curve):
 
 
 def without_table(curve, f, x, u):
-    made = {name: watched(getattr(engine.func, name)) for name in ("hessian", "jacrev", "jacfwd")}
-    with mock.patch.multiple(engine.func, **made):
+    makers = {f"func.{name}": without_tables for name in ("hessian", "jacrev", "jacfwd", "vmap")}
+    makers |= {f"autograd.functional.{name}": refusing_tables for name in ("hessian", "jacobian")}
+    with standing_in(curve, makers):
         return curve(f, x, u)
 
 
-def watched(transform):
+def without_tables(transform):
     """`jacrev` or its like: it gives a gradient or a column, but no table."""
+    return lambda *args, **options: refusing_tables(transform(*args, **options))
 
-    def of(*args, **options):
-        def call(*inputs):
-            found = transform(*args, **options)(*inputs)
-            if found.ndim > 1:
-                raise NotImplementedError("the Hessian is not to be built here")
-            return found
 
-        return call
+def refusing_tables(function):
+    def call(*args, **options):
+        found = function(*args, **options)
+        if any(part.ndim > 1 for part in (found if isinstance(found, tuple) else (found,))):
+            raise NotImplementedError("the Hessian is not to be built here")
+        return found
 
-    return of
+    return call
 
 
 def right_curve(f, x, u):
@@ -279,10 +281,14 @@ def how_often(pulls, w, xs, ys):
         count[0] += 1
         return squared(w, x, y)
 
-    with (
-        mock.patch.object(engine.autograd, "grad", counted(engine.autograd.grad)),
-        mock.patch.object(engine.Tensor, "backward", counted(engine.Tensor.backward)),
-    ):
+    def counted_vjp(vjp):
+        def call(*args, **options):
+            value, back, *more = vjp(*args, **options)
+            return value, counted(back), *more
+
+        return call
+
+    with standing_in(pulls, {"autograd.grad": counted, "Tensor.backward": counted, "func.vjp": counted_vjp}):
         pulls(loss, w, xs, ys)
     if count[0] >= len(xs):
         return "for each example"
@@ -345,7 +351,7 @@ EXERCISES = (
             lambda f, x: rowed(f, x, lambda y, i: y[i]).abs(),
             "The signs are lost. A slope may be below 0.",
             lambda f, x: rowed(f, x, lambda y, i: y[i]).numpy(),
-            "That is an array of NumPy's. Leave it a tensor.",
+            "That is a NumPy array. Leave it a tensor.",
             lambda f, x: rowed(f, x.requires_grad_(), lambda y, i: y[i]),
             "The table is right. But x takes notes from now on: `requires_grad_` changes x itself. Work on "
             "`x.detach()`.",
@@ -402,7 +408,8 @@ EXERCISES = (
             "backward pass for each output.",
             lambda f, x: engine.autograd.functional.jacobian(f, x),
             lambda did: "ready-made" not in did.result,
-            "`autograd.functional.jacobian` is ready-made, too. Write those passes yourself: one for each output.",
+            "`autograd.functional` and `engine.func` are ready-made, too. Write those passes yourself, with "
+            "`autograd.grad` or `backward()`: one for each output.",
             lambda f, x: nudged(f, x).to(x.dtype),
             lambda did: did.result["backward passes"] != 0,
             "No backward pass went through f. One is asked for, for each output. (A nudge gives nearly the right "
@@ -511,7 +518,7 @@ EXERCISES = (
             changed(right_curve, "slopes, x, u", "slopes * u, x"),
             "`g * u` is a whole row, and a backward pass begins at one number: `g @ u`, or `grad_outputs=u`.",
             lambda f, x, u: right_curve(f, x, u / u.norm()),
-            "You made u one long. Take it as it is: for a u twice as long, the gradient changes twice as much.",
+            "You gave u the length 1. Take it as it is: for a u twice as long, the gradient changes twice as much.",
             lambda f, x, u: right_curve(f, x, engine.ones_like(u)) * u,
             "You multiplied by u at the end. It has to go into the second pass: `g @ u`, or `grad_outputs=u`.",
             added_up,
@@ -538,7 +545,7 @@ EXERCISES = (
             lambda did: not loops(did.source),
             "The numbers come from the whole Hessian, row after row. One more pass, with u, is enough: no loop.",
             lambda f, x, u: engine.func.jacrev(engine.func.grad(f))(x) @ u,
-            lambda did: not calls(did.source, "hessian", "jacrev", "jacfwd"),
+            lambda did: did.error != "NotImplementedError",
             "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
         ),
         hints=(

@@ -925,8 +925,8 @@ EXERCISES = (
             "Right for a row. For two tables the old rules were right: keep them for that case.",
             of_a_row(lambda g, x, y: x[:, None] @ g),
             at("g of shape (3,)", lambda did: not did.error),
-            "One of the products stops. A row has one axis, and `.T` leaves it as it is: all pairs of two rows are "
-            "`np.outer`'s.",
+            "One of the products stops. A row has one axis, and `.T` leaves it as it is: all pairs of two rows come "
+            "from `np.outer`.",
             lambda g, x, y: (np.outer(g, y), np.outer(x, g) if x.ndim == 1 else x.T @ g),
             lambda did: (
                 not isinstance(did.result, list | tuple)

@@ -4,7 +4,7 @@ import math
 import random
 
 import engine
-from course.judging.words import Exercise, changed, mistakes, properties
+from course.judging.words import Exercise, calls, changed, mistakes, properties
 from engine import nn
 from engine.utils.data import DataLoader, Dataset, TensorDataset
 
@@ -261,6 +261,11 @@ EXERCISES = (
             lambda n, size, drop: math.ceil(n / size) if drop else n // size,
             "The other way round: with drop_last, the examples that are left over make no batch.",
         ),
+        properties=properties(
+            lambda n, size, drop: len(DataLoader(range(n), size, drop_last=drop)),
+            lambda did: not calls(did.source, "DataLoader"),
+            "The right numbers, but a DataLoader has counted them. Work them out from the two numbers.",
+        ),
         understood="Whatever is left over makes a batch of its own, and drop_last leaves it out.",
         hints=(
             "How many batches are full? Is anything left over?",
@@ -277,7 +282,7 @@ EXERCISES = (
             windows(lambda s, n: len(s), right_example),
             "That many windows begin in the series, but the last ones have no answer in it.",
             windows(lambda s, n: len(s) - n + 1, right_example),
-            "One too many: the last window would need an answer behind the end of the series.",
+            "One too many: the last window would need an answer beyond the end of the series.",
             windows(right_length, lambda s, n, i: (s[i : i + n], s[i + n - 1])),
             "The answer is the last number of the window itself. Asked for is the one that follows.",
             windows(right_length, lambda s, n, i: s[i : i + n]),
@@ -298,18 +303,18 @@ EXERCISES = (
         properties=properties(
             windows(lambda s, n: len(s) // n, lambda s, n, i: (s[i * n : i * n + n], s[i * n + n])),
             lambda did: did.error != "IndexError",
-            "A number is asked for that is behind the end of the series. Example i begins at place i: windows "
+            "A number is asked for that is beyond the end of the series. Example i begins at place i: windows "
             "overlap, and each is one place further on.",
             windows(right_length, lambda s, n, i: (s[:n], s[i + n])),
             windows_do(0),
             "The answer is right. The window is another one: it begins at place i.",
             windows(right_length, lambda s, n, i: (s[i : i + n], s[-1])),
             windows_do(1),
-            "The window is right. The answer is another number: it is the one right behind the window.",
+            "The window is right. The answer is another number: it is the one right after the window.",
             windows(lambda s, n: len(s) // (n + 1), right_example),
             lambda did: not did.shown.endswith("len") or did.result == did.expected,
             "The length is off. Write out the examples: there is one for each place where a whole window and the "
-            "number behind it fit in.",
+            "number after it fit in.",
         ),
         understood="A Dataset is a length, and an example for each number; nothing is made before it is asked for.",
         hints=(
@@ -325,7 +330,8 @@ EXERCISES = (
         trial=scaled_trial,
         wrong=mistakes(
             lambda train, test: [(rows - rows.mean(dim=0)) / rows.std(dim=0) for rows in (train, test)],
-            "Each table by its own mean. Then a test row does not mean what a training row means.",
+            "Each table is scaled by its own numbers. Then the same result stands for one age in the training "
+            "rows, say, and for another one in the test rows.",
             scaled_with(of_all("mean"), of_all("std")),
             "Mean and standard deviation of all rows together: the test rows have leaked into training.",
             scaled_with(of_all("mean")),
@@ -347,7 +353,7 @@ EXERCISES = (
             lambda train, test: [rows - train.mean(dim=0) / train.std(dim=0) for rows in (train, test)],
             "Brackets: / comes before -. Subtract first, then divide.",
             scaled_with(lambda train, test: test.mean(dim=0), lambda train, test: test.std(dim=0)),
-            "Both tables by the test rows' numbers. It is the other way round: nothing of those may be used.",
+            "Both tables are scaled by the test rows' numbers. It is the other way round: none of those may be used.",
             scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.std()),
             "The mean is that of each column, and so should the standard deviation be: dim=0.",
             lambda train, test: scaled(train, test)[::-1],
@@ -382,7 +388,7 @@ EXERCISES = (
         trial=pad_trial,
         wrong=mistakes(
             padded_by(before),
-            "The zeros stand before the numbers. They should stand behind them.",
+            "The zeros stand before the numbers. They should come after them.",
             padded_by(changed(behind, "True", "False"), empty=True),
             "The mask is the wrong way round: True where there is a number.",
             padded_by(lambda batch, mask, row: behind(batch, mask, row) or mask.copy_(batch != 0)),
@@ -406,7 +412,7 @@ EXERCISES = (
                 + [padded_by(behind)(examples)[1]]
             ),
             lambda did: filled(did, False),
-            "What stands behind the numbers is not 0.",
+            "What comes after the numbers is not 0.",
             lambda examples: [part.float() for part in padded_by(behind)(examples)],
             lambda did: did.result[1].dtype == bool or did.result[1].shape != did.expected[1].shape,
             "A mask holds truth values: `dtype=engine.bool`.",

@@ -48,6 +48,15 @@ def computed(Affine, weight, bias, x):
     return layer(x).detach()
 
 
+def reached(Affine, inputs, outputs):
+    """Return which of its parameters get a gradient."""
+    layer = Affine(inputs, outputs)
+    out = layer(engine.ones(2, inputs))
+    if out.requires_grad:
+        out.sum().backward()
+    return {name: p.grad is not None for name, p in layer.named_parameters()}
+
+
 def begins(Affine):
     """Return how large the weights are at first, and whether the bias is zero."""
     layer = Affine(200, 50)
@@ -67,6 +76,7 @@ def affine_trial(Affine):
     shown = "weight [[1, 2, 3], [0, -1, 0]], bias [10, -20], x = [[1, 1, 1], [0, 0, 1]]"
     yield shown, computed, Affine, weight, bias, x
     yield "Affine(200, 50): how it begins", begins, Affine
+    yield "Affine(3, 2): which of its parameters get a gradient", reached, Affine, 3, 2
     x = engine.arange(12.0).reshape(2, 2, 3)
     yield "the same weight and bias, x of shape (2, 2, 3)", computed, Affine, weight, bias, x
     yield "", computed, Affine, engine.randn(4, 5), engine.randn(4), engine.randn(2, 3, 5)
@@ -211,6 +221,9 @@ def slopes(loss, scores, answers):
     return scores.grad
 
 
+READY_MADE = ("softmax", "logsumexp", "entropy", "nllloss")
+
+
 def ready_made(loss):
     """Those nodes in the graph of a loss that do a part of the exercise."""
     found, todo = set(), [loss(engine.tensor([[2.0, 1.0, -1.0]], requires_grad=True), engine.tensor([0])).grad_fn]
@@ -218,7 +231,7 @@ def ready_made(loss):
         if node := todo.pop():
             found.add(node.name())
             todo += [following for following, _ in node.next_functions]
-    return sorted(name for name in found if any(part in name.lower() for part in ("softmax", "logsumexp", "entropy")))
+    return sorted(name for name in found if any(part in name.lower() for part in READY_MADE))
 
 
 def minus_log(chance):
@@ -383,7 +396,7 @@ EXERCISES = (
             layer(lambda i, o: engine.randn(o, i, requires_grad=True), lambda i, o: engine.zeros(o)),
             "A tensor that requires a gradient is no parameter yet: `nn.Parameter(...)` says that it belongs here.",
             layer(lambda i, o: nn.Parameter(engine.randn(i, o) * 0.1), forward=lambda s, x: x @ s.weight + s.bias),
-            "The weight stands the other way: a row for each output, (outputs, inputs).",
+            "The weight is the other way round: it has a row for each output, (outputs, inputs).",
             layer(lambda i, o: nn.Parameter(engine.randn(o, i)) * 0.1),
             "`nn.Parameter(...) * 0.1` is a result, and no parameter any more. Multiply inside the brackets.",
             layer(lambda i, o: nn.Parameter(engine.rand(o, i) * 0.1)),
@@ -414,6 +427,9 @@ EXERCISES = (
             "The weight has a row for each *output*. To multiply x by it, turn it: `weight.T`.",
             layer(tenth, forward=lambda s, x: (s.weight @ x.T).T + s.bias),
             "Right for a table. With more dimensions `x.T` turns all of them round: turn the weight, not x.",
+            layer(tenth, forward=lambda s, x: x @ s.weight.detach().T + s.bias.detach()),
+            "It computes the right numbers, but no gradient reaches the weight and the bias: `detach`, `data` and "
+            "`no_grad` cut them off.",
         ),
         properties=properties(
             Around,
@@ -440,7 +456,7 @@ EXERCISES = (
             deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: x),
             "The parameters are found. But the bend between the layers is gone.",
             deep(lambda w, d: nn.ModuleList([nn.Sequential(*linears(w, d))])),
-            "The parameters are found. But there is one bend behind all the layers, and not one after each.",
+            "The parameters are found. But there is one bend after all the layers, and not one after each.",
             deep(lambda w, d: nn.ModuleList(linears(w, d)), end=engine.relu),
             "There is a bend after the last layer now. Its result may be negative, as it was before.",
             deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: engine.relu(x).detach()),
@@ -462,7 +478,7 @@ EXERCISES = (
             deep(found, first=1),
             "The first layer is found, and never used.",
             ForOptimizersAlone,
-            "An optimizer finds them now, and nobody else: `state_dict()` does not save them, and `to` does not "
+            "An optimiser finds them now, and nobody else: `state_dict()` does not save them, and `to` does not "
             "move them.",
             WeightsAlone,
             "The weights are found. The layers have biases, too.",
@@ -514,6 +530,8 @@ EXERCISES = (
             "One loss for each example. Asked for is their mean.",
             nn.functional.cross_entropy,
             "The right numbers, but ready-made. Here you write it yourself.",
+            lambda scores, answers: nn.functional.nll_loss(log_chances(scores), answers),
+            "The right numbers. But `nll_loss` is from `nn.functional`: pick the right answers' logarithms yourself.",
             lambda scores, answers: chosen(scores - scores.logsumexp(dim=1, keepdim=True), answers).mean(),
             "The right numbers, but `logsumexp` is what you are to write here.",
             lambda scores, answers: chosen(log_chances(scores.detach()), answers).mean(),
@@ -563,7 +581,7 @@ EXERCISES = (
                 "own[n].shape == t.shape",
                 "own[n].numel() == t.numel()",
             ),
-            "As many numbers in another shape do not fit: compare the shapes.",
+            "The same number of entries in another shape does not fit: compare the shapes.",
             changed(chosen_first, "not in fits", "in fits"),
             "The right tensors are loaded. Give back the names of those that were *not*.",
             lambda model, state: model.load_state_dict(fitting(model, state), strict=False).missing_keys,
@@ -589,13 +607,14 @@ EXERCISES = (
             giving("names + [n for n in model.state_dict() if n not in state]"),
             "What the model has and `state` has not is not asked for.",
             until_one_does_not,
-            "You stop at the first that does not fit. More may fit behind it.",
+            "You stop at the first that does not fit. More may fit after it.",
             changed(chosen_first, "state.items() if n in own and", "zip(own, state.values(), strict=False) if"),
             "The place does not tell: the third tensor of one may be the fourth of the other. Go by names.",
             changed(chosen_first, "model.state_dict()", "dict(model.named_parameters())"),
             "Buffers are saved as well, and fit: ask `model.state_dict()`, not the parameters.",
         ),
-        understood="Names and shapes decide what fits; what was left out has to be said, since nothing else tells.",
+        understood="Names and shapes decide what fits; what was left out has to be reported, since nothing else "
+        "will tell you.",
         hints=(
             "`model.state_dict()` tells the names and shapes of the model's own tensors.",
             "Make a dict of what fits, load it with strict=False, and list the other names of `state`.",

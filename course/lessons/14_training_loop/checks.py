@@ -345,7 +345,7 @@ EXERCISES = (
             "After the call there are still gradients in `.grad`: clear them at the end.",
             changed(training_step, "optimizer.step()", ""),
             lambda did: did.result["steps taken"] > 0,
-            "`optimizer.step()` is never called, so nothing is learnt.",
+            "`optimizer.step()` is never called, so nothing is learned.",
             changed(training_step, "optimizer.step()", "optimizer.step(); optimizer.step()"),
             lambda did: did.result["steps taken"] <= did.expected["steps taken"],
             "`optimizer.step()` is called more than once in a step.",
@@ -366,7 +366,8 @@ EXERCISES = (
             giving("right"),
             "That is how many are right. Divide by how many there are.",
             changed(accuracy, "(model(x).argmax(dim=1) == y).sum().item()", "down_the_columns(model(x), y)"),
-            "`argmax(dim=0)` goes down the columns: which example has the largest score of a class. Each example "
+            "`argmax(dim=0)` goes down the columns: it tells which example has the largest score of each class. "
+            "Each example "
             "is a row, and its answer is `argmax(dim=1)`.",
             changed(accuracy, "argmax", "argmin"),
             "That is the *smallest* score of each example. The largest one is the model's answer.",
@@ -420,7 +421,7 @@ EXERCISES = (
         trial=fit_trial,
         wrong=mistakes(
             changed(fit, "losses = []", SMALLER_RATE, "optimizer.zero_grad()", ""),
-            "A smaller rate only delays the trouble. The gradients of all steps still add up.",
+            "A smaller rate only makes the loss swing more slowly. The gradients of all steps still add up.",
             changed(
                 fit,
                 "optimizer.zero_grad()",
@@ -582,7 +583,8 @@ EXERCISES = (
         understood="Compare with the best so far, and let the patience begin again whenever there is a better one.",
         hints=(
             "What do you have to remember from epoch to epoch?",
-            "The number of the best epoch. The patience is over when the present epoch is so many after it.",
+            "The number of the best epoch. The patience is used up when the present epoch is that many epochs "
+            "after it.",
             "best = 0\n"
             "for epoch, loss in enumerate(losses):\n"
             "    if loss < losses[best]:\n"

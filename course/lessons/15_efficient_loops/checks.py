@@ -41,12 +41,13 @@ def numbers(model):
 
 
 class Watch:
-    """A loss that remembers which of its graphs are still alive."""
+    """A loss that remembers which of its graphs are still alive, and how many were when it was called again."""
 
     def __init__(self):
-        self.graphs = []
+        self.graphs, self.most = [], 0
 
     def __call__(self, scores, y):
+        self.most = max(self.most, self.most_alive())
         loss = ((scores - y) ** 2).mean()
         if loss.grad_fn is not None:
             self.graphs.append(weakref.ref(loss.grad_fn))
@@ -56,27 +57,13 @@ class Watch:
         return sum(graph() is not None for graph in self.graphs)
 
 
-class Counted(list):
-    """Batches, that ask after each how many graphs are alive."""
-
-    def __init__(self, batches, watch):
-        super().__init__(batches)
-        self.watch, self.most = watch, 0
-
-    def __iter__(self):
-        for batch in super().__iter__():
-            self.most = max(self.most, self.watch.most_alive())
-            yield batch
-
-
 # 15.1
 
 
 def trained(epoch, sizes):
     model, watch = line(), Watch()
-    data = Counted(batches(*sizes), watch)
-    mean = epoch(model, watch, engine.optim.SGD(model.parameters(), lr=0.05), data)
-    kept = "more than one" if data.most > 1 else "at most one"
+    mean = epoch(model, watch, engine.optim.SGD(model.parameters(), lr=0.05), batches(*sizes))
+    kept = "more than one" if watch.most > 1 else "at most one"
     return {"mean loss": mean, "graphs kept at once": kept, "numbers": numbers(model)}
 
 
@@ -123,6 +110,7 @@ def tested(mean_loss, training):
     return {
         "mean loss": value,
         "training afterwards": model.training,
+        "training of its parts": [part.training for part in model.children()],
         "took notes": model.noted,
         "can still learn": all(p.requires_grad for p in model.parameters()),
     }
@@ -326,7 +314,7 @@ EXERCISES = (
             "You take the number before `backward()`, and a number has no way back. Take it after that, where "
             "you add up.",
             without_training,
-            "Nothing is learnt any more: the steps find no gradients, because `no_grad` leaves no way back, or "
+            "Nothing is learned any more: the steps find no gradients, because `no_grad` leaves no way back, or "
             "because they are cleared after `backward()`. The step was right; it is the *sum* that keeps the "
             "graphs.",
             changed(epoch, "loss.item()", "loss.item() * len(x)"),
@@ -377,6 +365,9 @@ EXERCISES = (
             "The test takes no notes any more. But a model that came in training mode is not in it afterwards.",
             changed(mean_loss, "engine.no_grad()", "engine.enable_grad()"),
             "The model is as it was. But the test takes notes: put `with engine.no_grad():` around model and loss.",
+            changed(mean_loss, "model.train(before)", "model.training = before"),
+            "You set the flag of the model alone. Its parts stay in eval mode, the dropout among them: "
+            "`model.train(before)` sets those too.",
             changed(mean_loss, "model.train(before)", "model.train()"),
             "Now every model is in training mode afterwards, even one that did not come in it.",
             changed(mean_loss, "model.train(before)", "model.train()", "engine.no_grad()", "engine.enable_grad()"),

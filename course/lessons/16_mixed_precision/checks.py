@@ -27,7 +27,7 @@ def gradients(scaled_gradients, xs, scale, alone=(0.0, 0.0), already=False):
 
 def gradients_trial(scaled):
     what = "the gradients, and what is in .grad"
-    yield f"true gradients [1, 2] and 5, scale = 8: {what}", gradients, scaled, [2.0, 4.0], 8.0
+    yield f"true gradients [1, 2] and 10, scale = 8: {what}", gradients, scaled, [2.0, 4.0], 8.0
     yield f"gradients of about 1e-9, scale = 65536: {what}", gradients, scaled, [1e-9, 3e-9], 65536.0
     yield f"one gradient overflows on its way: {what}", gradients, scaled, [100.0, 0.001], 65536.0
 

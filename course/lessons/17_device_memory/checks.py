@@ -108,18 +108,18 @@ TIMES = (
     ),
     (
         {"times": lambda copies: copies},
-        "You count only the optimizer state of a parameter that learns. What about "
+        "You count only the optimiser state of a parameter that learns. What about "
         "the parameter itself, and its gradient?",
     ),
-    ({"times": lambda copies: 4}, "Not every optimizer keeps two numbers for each parameter: it is `copies`."),
-    ({"times": lambda copies: 2}, "The optimizer's numbers are missing: `copies` for each parameter."),
+    ({"times": lambda copies: 4}, "Not every optimiser keeps two numbers for each parameter: it is `copies`."),
+    ({"times": lambda copies: 2}, "The optimiser's numbers are missing: `copies` for each parameter."),
     ({"times": lambda copies: 1}, "Those are the parameters alone. What else does a parameter that learns need?"),
     ({"times": lambda copies: 2 * copies}, "The gradient is one more, and not a factor: 1 + 1 + copies."),
     ({"times": lambda copies: 3 + copies}, "That is one too many. Count the parameter, its gradient, and `copies`."),
 )
 FROZEN = (
     ({}, ""),
-    ({"frozen": None}, "A frozen parameter has no gradient, and the optimizer keeps nothing for it."),
+    ({"frozen": None}, "A frozen parameter has no gradient, and the optimiser keeps nothing for it."),
     ({"frozen": lambda copies: 0}, "A frozen parameter needs no gradient. But it is still there itself."),
 )
 SIZES = (
@@ -510,7 +510,7 @@ EXERCISES = (
             lambda model, copies: sum(2 + copies if p.requires_grad else 1 for p in model.parameters()),
             "That is how many *tensors* there are. How many numbers does each have, and how many bytes a number?",
             counted(frozen=lambda copies: 1 + copies),
-            "The optimizer keeps nothing for a frozen parameter either: count the parameter itself, and nothing else.",
+            "The optimiser keeps nothing for a frozen parameter either: count the parameter itself, and nothing else.",
             counted(frozen=lambda copies: 2),
             "A frozen parameter has no gradient: count the parameter itself, and nothing else.",
             lambda model, copies: counted()(model, copies) / MIB,
@@ -519,7 +519,7 @@ EXERCISES = (
             "You count twice what a parameter that learns needs. It is the parameter itself, one gradient, and "
             "`copies` more.",
             counted(times=lambda copies: 1, frozen=lambda copies: 2 + copies),
-            "It is the wrong way round: the parameters that are *not* frozen have a gradient and optimizer state.",
+            "It is the wrong way round: the parameters that are *not* frozen have a gradient and optimiser state.",
             of_the_last,
             "`=` in the loop throws away what was counted before. Add to the total with `+=`.",
             counted(size=lambda p: p.element_size() * len(p) / p.numel()),
@@ -539,9 +539,9 @@ EXERCISES = (
             ),
             "You ask only the first parameter, for its type and whether it is frozen. Ask each.",
             changed(added_up, "size * (2 + copies", "(2 * size + 4 * copies * p.numel()", "else 1)", "else size)"),
-            "The optimizer's numbers have the parameter's type, too: two bytes each for float16.",
+            "The optimiser's numbers have the parameter's type, too: two bytes each for float16.",
             changed(added_up, "size * (2 + copies", "(size + 4 * (1 + copies) * p.numel()", "else 1)", "else size)"),
-            "Gradients and the optimizer's numbers have the parameter's type: two bytes for float16.",
+            "Gradients and the optimiser's numbers have the parameter's type: two bytes for float16.",
         ),
         properties=properties(
             changed(added_up, "model.parameters()", "model.state_dict(keep_vars=True).values()"),

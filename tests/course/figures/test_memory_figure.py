@@ -35,7 +35,7 @@ def test_parameters_stay_gradients_come_and_go_and_the_optimizers_state_comes_wi
     assert growing == sorted(growing) and len(set(growing)) == LAYERS
     assert of("gradients", *settings, part="step") == [WEIGHTS] * 2
     assert of("gradients", *settings, part="zero_grad") == [0, 0]
-    state = of("optimizer state", *settings)
+    state = of("optimiser state", *settings)
     first = [m.name for m in timeline(*settings)].index("step")
     assert state == [0] * first + [copies * WEIGHTS] * (len(state) - first)
 
@@ -73,7 +73,7 @@ def test_the_words_give_the_peaks_and_the_fullest_moment():
     assert figure.text(batch=1024, optimizer="SGD") == (
         f"A batch of 1024, SGD, kept: everything. Peak of the first step {first:.2f} MiB, of the second "
         f"{second:.2f}. Fullest after 'backward, layer 12', in MiB: "
-        "parameters 0.76, optimizer state 0.00, gradients 0.06, activations 7.01."
+        "parameters 0.76, optimiser state 0.00, gradients 0.06, activations 7.01."
     )
     every = {
         figure.text(batch=b, optimizer=o, keep=k)

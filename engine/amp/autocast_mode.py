@@ -82,6 +82,7 @@ class AutocastState(threading.local):
 
 state = AutocastState()
 watch(state)
+recurrent.casts = lambda: any(state.enabled.values())
 
 # ---- casting
 

@@ -1,6 +1,7 @@
 """Recurrent layers: a cell is a formula for one step; a layer runs it over a sequence, in one direction or both."""
 
 import math
+from collections.abc import Callable
 from inspect import Parameter as Argument
 from inspect import Signature, signature
 
@@ -13,6 +14,8 @@ from . import functional as F
 from . import init, messages
 from .layers import Layer, add_parameters
 from .utils.rnn import PackedSequence
+
+casts: Callable[[], bool] = bool  # whether a region of autocast is open: amp puts a function of its own here
 
 # ---- one step: the gates of the input and of the last hidden state, the state before -> the state after, hidden first
 
@@ -69,26 +72,19 @@ class RNNBase(Layer):
         gates, out = CELLS[mode][1] * hidden_size, proj_size or hidden_size
         width = input_size
         for layer in range(num_layers):
-            for suffix in self._suffixes(layer):
+            for suffix in suffixes(self, layer):
                 shapes = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
                 shapes |= {"bias_ih": gates, "bias_hh": gates} if bias else {}
                 shapes |= {"weight_hr": (proj_size, hidden_size)} if proj_size else {}
                 add_parameters(self, {"device": device, "dtype": dtype}, **{k + suffix: s for k, s in shapes.items()})
-            width = out * self._directions
+            width = out * directions(self)
         self.reset_parameters()
-
-    @property
-    def _directions(self):
-        return 2 if self.bidirectional else 1
-
-    def _suffixes(self, layer):
-        return (f"_l{layer}", f"_l{layer}_reverse")[: self._directions]
 
     @property
     def all_weights(self):
         """The parameters, a list for each layer and direction."""
-        suffixes = [s for layer in range(self.num_layers) for s in self._suffixes(layer)]
-        return [[p for name, p in self._parameters.items() if name.partition("_l")[2] == s[2:]] for s in suffixes]
+        ends = [s for layer in range(self.num_layers) for s in suffixes(self, layer)]
+        return [[p for name, p in self._parameters.items() if name.partition("_l")[2] == s[2:]] for s in ends]
 
     def reset_parameters(self):
         init_uniform(self)
@@ -98,7 +94,7 @@ class RNNBase(Layer):
 
     def forward(self, input, hx=None):
         if isinstance(input, PackedSequence):
-            return self._packed(input, hx)
+            return packed(self, input, hx)
         kind = self.mode.partition("_")[0]
         if input.ndim not in (2, 3):
             tensor = " tensor" if kind == "RNN" else ""
@@ -110,75 +106,90 @@ class RNNBase(Layer):
         if not batched:
             input = input.unsqueeze(batch_dim)
             state = state and tuple(h.unsqueeze(1) for h in state)
-        self._check_input(input)
-        state = self._checked_state(state, input, input.shape[batch_dim])
-        output, state = self._run(input.transpose(0, 1) if self.batch_first else input, state)
+        check_input(self, input)
+        state = checked_state(self, state, input, input.shape[batch_dim])
+        output, state = computed(self, input.transpose(0, 1) if self.batch_first else input, state)
         if self.batch_first:
             output = output.transpose(0, 1) if self.mode == "LSTM" else output.transpose_(0, 1)
         if not batched:
             output, state = output.squeeze(batch_dim), tuple(h.squeeze(1) for h in state)
         return output, state if self.mode == "LSTM" else state[0]
 
-    def _packed(self, input, hx):
-        """The same for a packed sequence; states come and go in the order of the sequences before they were sorted."""
-        data, sizes, order, back = input
-        self._check_input(data)
-        turned = lambda state, to: state if to is None or state is None else tuple(h.index_select(1, to) for h in state)  # noqa: E731
-        sizes = sizes.tolist()
-        state = None if hx is None else two_states(hx) if self.mode == "LSTM" else (hx,)
-        state = self._checked_state(turned(state, order), data, sizes[0])
-        output, state = self._run(data, state, sizes)
-        state = turned(state, back)
-        return PackedSequence(output, input.batch_sizes, order, back), state if self.mode == "LSTM" else state[0]
 
-    def _run(self, *arguments):
-        return (lstm_layers if self.mode == "LSTM" else rnn_layers)(self, *arguments)
+def directions(module):
+    return 2 if module.bidirectional else 1
 
-    def _check_input(self, input):
-        """ValueError or RuntimeError if the input does not fit."""
-        dtype = self.weight_ih_l0.dtype
-        if input.dtype is not dtype:
-            raise ValueError(messages.RNN_DTYPE.format(input.dtype, dtype))
-        if input.shape[-1] != self.input_size:
-            raise RuntimeError(messages.INPUT_SIZE.format(self.input_size, input.shape[-1]))
 
-    def _checked_state(self, state, input, batch):
-        """The state to begin with: what was given, or zeros.  RuntimeError if it does not fit."""
-        n = self.num_layers * self._directions, batch
-        hidden, cell = (*n, self.proj_size or self.hidden_size), (*n, self.hidden_size)
-        shapes = (hidden, cell) if self.mode == "LSTM" else (hidden,)
-        if state is None:
-            return tuple(zeros(shape, dtype=input.dtype, device=input.device) for shape in shapes)
-        for i, (h, shape) in enumerate(zip(state, shapes)):
-            if tuple(h.shape) != shape:
-                which = f"hidden[{i}]" if self.mode == "LSTM" else "hidden"
-                raise RuntimeError(f"Expected {which} size {shape}, got {list(h.shape)}")
-        return state
+def suffixes(module, layer):
+    """What the names of the parameters of a layer end in, by direction."""
+    return (f"_l{layer}", f"_l{layer}_reverse")[: directions(module)]
 
-    def _over_time(self, x, start, suffix, sizes):
-        """(outputs, last state) of one layer in one direction."""
-        get = self._parameters.get
-        step, (w_hh, b_hh, w_hr) = CELLS[self.mode][0], (get(k + suffix) for k in ("weight_hh", "bias_hh", "weight_hr"))
-        gates = F.linear(x, get("weight_ih" + suffix), get("bias_ih" + suffix))
-        gates = gates.unbind(0) if sizes is None else gates.split(sizes)
-        backwards, state, over, outputs = suffix.endswith("reverse"), start, [], []
-        if sizes is not None and backwards:
-            state = rows(start, 0, sizes[-1])
-        for g in reversed(gates) if backwards else gates:
-            if sizes is not None:  # sequences that are over leave at the end of the batch, or come in there
-                n, had = len(g), len(state[0])
-                if n < had:
-                    over.append(rows(state, n, had))
-                    state = rows(state, 0, n)
-                elif n > had:
-                    state = one_below_another([state, rows(start, had, n)])
-            state = step(g, F.linear(state[0], w_hh, b_hh), state)
-            if w_hr is not None:
-                state = (F.linear(state[0], w_hr), *state[1:])
-            outputs.append(state[0])
-        if over:
-            state = one_below_another([state, *reversed(over)])
-        return (stack if sizes is None else cat)(outputs[::-1] if backwards else outputs), state
+
+def packed(module, input, hx):
+    """What a module makes of a packed sequence; states are in the order of the sequences before they were sorted."""
+    data, sizes, order, back = input
+    check_input(module, data)
+    turned = lambda state, to: state if to is None or state is None else tuple(h.index_select(1, to) for h in state)  # noqa: E731
+    sizes = sizes.tolist()
+    state = None if hx is None else two_states(hx) if module.mode == "LSTM" else (hx,)
+    state = checked_state(module, turned(state, order), data, sizes[0])
+    output, state = computed(module, data, state, sizes)
+    state = turned(state, back)
+    return PackedSequence(output, input.batch_sizes, order, back), state if module.mode == "LSTM" else state[0]
+
+
+def computed(module, *arguments):
+    """What the layers of a module make of a sequence and a state."""
+    return (lstm_layers if module.mode == "LSTM" else rnn_layers)(module, *arguments)
+
+
+def check_input(module, input):
+    """ValueError or RuntimeError if the input does not fit."""
+    dtype = module.weight_ih_l0.dtype
+    if input.dtype is not dtype and not casts():
+        raise ValueError(messages.RNN_DTYPE.format(input.dtype, dtype))
+    if input.shape[-1] != module.input_size:
+        raise RuntimeError(messages.INPUT_SIZE.format(module.input_size, input.shape[-1]))
+
+
+def checked_state(module, state, input, batch):
+    """The state to begin with: what was given, or zeros.  RuntimeError if it does not fit."""
+    n = module.num_layers * directions(module), batch
+    hidden, cell = (*n, module.proj_size or module.hidden_size), (*n, module.hidden_size)
+    shapes = (hidden, cell) if module.mode == "LSTM" else (hidden,)
+    if state is None:
+        return tuple(zeros(shape, dtype=input.dtype, device=input.device) for shape in shapes)
+    for i, (h, shape) in enumerate(zip(state, shapes)):
+        if tuple(h.shape) != shape:
+            which = f"hidden[{i}]" if module.mode == "LSTM" else "hidden"
+            raise RuntimeError(f"Expected {which} size {shape}, got {list(h.shape)}")
+    return state
+
+
+def over_time(module, x, start, suffix, sizes):
+    """(outputs, last state) of one layer in one direction."""
+    get = module._parameters.get
+    step, (w_hh, b_hh, w_hr) = CELLS[module.mode][0], (get(k + suffix) for k in ("weight_hh", "bias_hh", "weight_hr"))
+    gates = F.linear(x, get("weight_ih" + suffix), get("bias_ih" + suffix))
+    gates = gates.unbind(0) if sizes is None else gates.split(sizes)
+    backwards, state, over, outputs = suffix.endswith("reverse"), start, [], []
+    if sizes is not None and backwards:
+        state = rows(start, 0, sizes[-1])
+    for g in reversed(gates) if backwards else gates:
+        if sizes is not None:  # sequences that are over leave at the end of the batch, or come in there
+            n, had = len(g), len(state[0])
+            if n < had:
+                over.append(rows(state, n, had))
+                state = rows(state, 0, n)
+            elif n > had:
+                state = one_below_another([state, rows(start, had, n)])
+        state = step(g, F.linear(state[0], w_hh, b_hh), state)
+        if w_hr is not None:
+            state = (F.linear(state[0], w_hr), *state[1:])
+        outputs.append(state[0])
+    if over:
+        state = one_below_another([state, *reversed(over)])
+    return (stack if sizes is None else cat)(outputs[::-1] if backwards else outputs), state
 
 
 def lstm_layers(module, x, state, sizes=None):
@@ -186,8 +197,8 @@ def lstm_layers(module, x, state, sizes=None):
     before, after = list(zip(*(h.unbind(0) for h in state))), []
     for layer in range(module.num_layers):
         outputs = []
-        for suffix in module._suffixes(layer):
-            output, last = module._over_time(x, before[len(after)], suffix, sizes)
+        for suffix in suffixes(module, layer):
+            output, last = over_time(module, x, before[len(after)], suffix, sizes)
             outputs.append(output)
             after.append(last)
         x = cat(outputs, -1) if module.bidirectional else outputs[0]
@@ -258,7 +269,8 @@ class RNN(RNNBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh) at each step, or relu."""
 
     def __init__(self, *args, **options):
-        nonlinearity = args[3] if len(args) > 3 else without_projection(options).pop("nonlinearity", "tanh")
+        without_projection(options)
+        nonlinearity = args[3] if len(args) > 3 else options.pop("nonlinearity", "tanh")
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         super().__init__(f"RNN_{nonlinearity.upper()}", *args[:3], *args[4:], **options)

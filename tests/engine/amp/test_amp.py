@@ -196,6 +196,17 @@ PROGRAMS = {
         s = torch.amp.GradScaler()
         print(s.is_enabled(), s.get_scale(), s.state_dict(), s.scale(5))
     """,
+    "recurrent layers take what a layer before them gave": """
+        torch.manual_seed(0)
+        x = torch.ones(2, 1, 4)
+        for layer in (nn.LSTM, nn.GRU, nn.RNN):
+            net, rnn = nn.Linear(4, 4), layer(4, 3, bidirectional=True)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                y = net(x)
+                packed = nn.utils.rnn.pack_sequence([y[:, 0], y[:1, 0]])
+                print(rnn(y)[0].dtype, rnn(packed)[0].data.dtype)
+            rnn(y)
+    """,
     "the older names": """
         with torch.cuda.amp.autocast(enabled=False):
             print(torch.cuda.amp.GradScaler(enabled=False).get_scale())

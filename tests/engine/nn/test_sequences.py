@@ -127,6 +127,7 @@ MADE_WRONG = """
 RNN(2, 3, nonlinearity="gelu")
 RNN(2, 3, 1, "gelu")
 RNN(2, 3, proj_size=1)
+RNN(2, 3, 1, "tanh", proj_size=1)
 GRU(2, 3, proj_size=1)
 RNN(2)
 GRU(2, 3, wrong=1)

@@ -7,7 +7,7 @@ from operator import index
 
 from ..core.tensor import Tensor
 from . import messages
-from .module import Module, full_name, indented
+from .module import Module, framed, full_name, indented
 from .parameter import Parameter
 
 
@@ -44,8 +44,6 @@ class Numbered(Module):
         return iter(self._modules.values())
 
     def __getitem__(self, i):
-        if isinstance(i, slice):
-            return self._part(i)
         return [*self._modules.values()][checked_position(i, len(self))]
 
     def __setitem__(self, i, module):
@@ -64,23 +62,15 @@ class Numbered(Module):
 
     def extend(self, modules):
         """Add modules at the end."""
-        if not isinstance(modules, Iterable):
-            kind = type(modules).__name__
-            raise TypeError(f"{type(self).__name__}.extend should be called with an iterable, but got {kind}")
-        for module in [*modules]:
+        for module in modules:
             self.append(module)
         return self
 
     def insert(self, index, module):
         """Add a module before position ``index``."""
-        n = len(self)
-        if not -n <= index <= n:
-            raise IndexError(f"Index out of range: {index}")
-        modules = [*self]
-        modules.insert(index, module)
-        for k, m in enumerate(modules):
-            self._modules[str(k)] = m
-        return self
+        for k in range(len(self), index, -1):
+            self._modules[str(k)] = self._modules[str(k - 1)]
+        self._modules[str(index)] = module
 
     def pop(self, key):
         """Take out the module at position ``key``, and return it."""
@@ -103,14 +93,20 @@ class Sequential(Numbered):
             input = module(input)
         return input
 
-    def _part(self, places):
-        return type(self)(OrderedDict([*self._modules.items()][places]))
+    def __getitem__(self, i):
+        if isinstance(i, slice):
+            return type(self)(OrderedDict([*self._modules.items()][i]))
+        return super().__getitem__(i)
 
     def insert(self, index, module):
         """Add a module before position ``index``."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
-        return super().insert(index, module)
+        n = len(self)
+        if not -n <= index <= n:
+            raise IndexError(f"Index out of range: {index}")
+        super().insert(index + n if index < 0 else index, module)
+        return self
 
     def __add__(self, other):
         return Sequential(*self, *sequence(other))
@@ -149,12 +145,14 @@ class ModuleList(Numbered):
         if modules is not None:
             self.extend(modules)
 
-    def _part(self, places):
-        return type(self)([*self][places])
+    def __getitem__(self, i):
+        return type(self)([*self][i]) if isinstance(i, slice) else super().__getitem__(i)
 
-    def insert(self, index, module):
-        """Add a module before position ``index``."""
-        super().insert(index, module)
+    def extend(self, modules):
+        """Add modules at the end."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+        return super().extend(modules)
 
     def __add__(self, other):
         return ModuleList(chain(self, other))
@@ -170,7 +168,7 @@ class ModuleList(Numbered):
             else:
                 runs.append([i, i, text])
         lines = [f"({i}): {text}" if i == j else f"({i}-{j}): {j - i + 1} x {text}" for i, j, text in runs]
-        return self._around([*map(indented, lines)])
+        return framed(self, [*map(indented, lines)])
 
 
 class Keyed(Module):

@@ -78,28 +78,32 @@ def register_module_full_backward_hook(hook):
 def call_with_hooks(module, args, kwargs):
     """``module(*args, **kwargs)`` for a module with hooks."""
     result, done = None, set()
-    behind = {**behind_all, **module._forward_hooks}
     try:
-        args, kwargs = before_forward(module, args, kwargs)
         backward_pre = [*backward_before_all.values(), *module._backward_pre_hooks.values()]
         backward = [*backward_behind_all.values(), *module._backward_hooks.values()]
+        args, kwargs = before_forward(module, args, kwargs)
         watch = BackwardHooks(module, backward_pre, backward) if backward_pre or backward else None
         if watch:
             args = watch.inputs(args)
         result = module.forward(*args, **kwargs)
-        for key, hook in behind.items():
+        for key, hook in behind(module):
             done.add(key)
             result = after_forward(module, key, hook, args, kwargs, result)
         return watch.outputs(result) if watch else result
     except Exception:
-        for key, hook in behind.items():
+        for key, hook in behind(module):
             always = key in module._forward_hooks_always_called or key in always_called_everywhere
             if always and key not in done:
                 try:
                     result = after_forward(module, key, hook, args, kwargs, result)
                 except Exception as e:
-                    warn(messages.ALWAYS_CALL_FAILED.format(e))
+                    warn(messages.ALWAYS_CALL_FAILED.format("global " if key in behind_all else "", e))
         raise
+
+
+def behind(module):
+    """The forward hooks at this time, with their ids: a pre-hook or ``forward`` may add one or take one away."""
+    return [*behind_all.items(), *module._forward_hooks.items()]
 
 
 def before_forward(module, args, kwargs):

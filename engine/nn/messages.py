@@ -1,7 +1,7 @@
 """The messages of modules, in PyTorch's words, each on one line."""
 
 # fmt: off
-ALWAYS_CALL_FAILED = "module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised in forward: {}"
+ALWAYS_CALL_FAILED = "{}module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised in forward: {}"
 BATCH_SIZES_ON_CPU = "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. They should be instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."
 BROADCAST_BUFFERS = "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: unlike `broadcast_buffers=False`, `forward_sync_buffers=False` still syncs buffers at init. If you rely on buffers NOT being synced at init (e.g. rank-local buffers), keep using `broadcast_buffers=False` until `init_sync_buffers` is available."
 BROADCAST_BUFFERS_TOO = "Both `broadcast_buffers` and `forward_sync_buffers` were specified. `broadcast_buffers` is deprecated and its value is ignored when `forward_sync_buffers` is provided."
@@ -25,6 +25,7 @@ IS_CAUSAL_WITHOUT_MASK = "Need attn_mask if specifying the is_causal hint. You m
 KEY_AND_VALUE_DIMS = "{}, expected `key` and `value` to be {}-D but found {}-D and {}-D tensors respectively"
 KEY_NO_STRING = "Index given to ParameterDict cannot be used as a key as it is not a string (type is '{}'). Open an issue on github if you need non-string keys."
 LENGTHS_NOT_SORTED = "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
+LENGTHS_ON_CPU = "'lengths' argument should be a 1D CPU int64 tensor, but got {}D {} Long tensor"
 MASK_DIMS = "{}, expected `attn_mask` to be `None`, 2-D or 3-D but found {}-D tensor instead"
 MODULE_EXPECTED = "cannot assign '{}' as child module '{}' (torch.nn.Module or None expected)"
 NON_LEAF_PARAMETER = "Cannot assign non-leaf Tensor to parameter '{0}'. Model parameters must be created explicitly. To express '{0}' as a function of another Tensor, compute the value in the forward() method."
@@ -43,6 +44,7 @@ OUTPUT_SIZE_LENGTH = "ConvTranspose{0}D: for {1}D input, output_size must have {
 OUTPUT_SIZE_RANGE = "requested an output size of {}, but valid sizes range from {} to {} (for an input of {})"
 PADDING_MASK_DIMS = "{}, expected `key_padding_mask` to be `None` or {}-D but found {}-D tensor instead"
 PARAMETER_EXPECTED = "cannot assign '{}' as parameter '{}' (torch.nn.Parameter or None expected)"
+POSITIONAL_STATE_DICT = "Positional args are being deprecated, use kwargs instead. Refer to https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details."
 POST_HOOK_RETURNED = "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if incompatible_keys need to be modified, it should be done inplace."
 PRE_HOOK_RETURNED = "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {}."
 READY_TWICE = "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module parameter outside the `forward` function. Please make sure model parameters are not shared across multiple concurrent forward-backward passes. or try to use _set_static_graph() as a workaround if this module graph does not change during training loop. 2) Reused parameters in multiple reentrant backward passes. For example, if you use multiple `checkpoint` functions to wrap the same part of your model, it would result in the same set of parameters been used by different reentrant backward passes multiple times, and hence marking a variable ready multiple times. DDP does not support such use cases in default. You can try to use _set_static_graph() as a workaround if your module graph does not change over iterations.\nParameter at index {} with name {} has been marked as ready twice. This means that multiple autograd engine  hooks have fired for this particular parameter during this iteration."

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from ..arrays import devices, dtypes
 from ..arrays.running import offers
+from ..arrays.warn import warn
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
 from . import hooks, messages
@@ -42,16 +43,17 @@ class Module:
     """
 
     _version = 1
+    call_super_init = False  # whether the constructor goes on to the class behind Module, for one with several bases
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, "Module | None"]
 
     def __init__(self, *args, **kwargs):
-        if kwargs:
+        if kwargs and not self.call_super_init:
             name = next(iter(kwargs))
             raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{name}'")
-        if args:
+        if args and not self.call_super_init:
             n = len(args) + 1
             raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {n} were given")
         self.__dict__.update(
@@ -63,6 +65,8 @@ class Module:
             _state_dict_pre_hooks=OrderedDict(), _load_state_dict_pre_hooks=OrderedDict(),
             _load_state_dict_post_hooks=OrderedDict(), _modules={},
         )  # fmt: skip
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     def forward(self, *input):
         """Compute the module's output; every subclass writes its own."""
@@ -109,7 +113,7 @@ class Module:
         if isinstance(value, Parameter):
             if parameters is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
-            self._forget(name, own, buffers, modules)
+            forget(self, name, own, buffers, modules)
             self.register_parameter(name, value)
         elif parameters is not None and name in parameters:
             if value is not None:
@@ -118,7 +122,7 @@ class Module:
         elif isinstance(value, Module):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name, own, parameters, buffers)
+            forget(self, name, own, parameters, buffers)
             modules[name] = value
         elif modules is not None and name in modules:
             if value is not None:
@@ -132,12 +136,6 @@ class Module:
         else:
             object.__setattr__(self, name, value)
 
-    def _forget(self, name, *places):
-        """Take a name out of wherever it was, before it is given to something of another kind."""
-        for place in places:
-            place.pop(name, None)
-        self._non_persistent_buffers_set.discard(name)
-
     def __delattr__(self, name):
         for place in (self._parameters, self._buffers, self._modules):
             if name in place:
@@ -150,25 +148,9 @@ class Module:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[0].isdigit())
 
-    def _check_name(self, kind, name, place):
-        """PyTorch's errors for a name that cannot be given to a ``kind`` of thing."""
-        if place not in self.__dict__:
-            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
-        if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {full_name(name)}")
-        taken = hasattr(self, name) and name not in self.__dict__[place]
-        if kind == "module" and taken:
-            raise KeyError(f"attribute '{name}' already exists")
-        if "." in name:
-            raise KeyError(f"""{kind} name can't contain "."{f", got: {name}" if kind == "module" else ""}""")
-        if name == "":
-            raise KeyError(f'{kind} name can\'t be empty string ""')
-        if taken:
-            raise KeyError(f"attribute '{name}' already exists")
-
     def register_parameter(self, name, param):
         """Keep a Parameter (or None) under a name.  KeyError, TypeError or ValueError for what cannot be one."""
-        self._check_name("parameter", name, "_parameters")
+        check_name(self, "parameter", name, "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(messages.NO_PARAMETER.format(full_name(param), name))
         if param is not None and param.grad_fn is not None:
@@ -177,7 +159,7 @@ class Module:
 
     def register_buffer(self, name, tensor, persistent=True):
         """Keep a tensor (or None) that is not trained under a name; ``persistent``: in the ``state_dict`` too."""
-        self._check_name("buffer", name, "_buffers")
+        check_name(self, "buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(messages.NO_BUFFER_TENSOR.format(full_name(tensor), name))
         self._buffers[name] = tensor
@@ -187,7 +169,7 @@ class Module:
         """Keep a Module (or None) under a name."""
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{full_name(module)} is not a Module subclass")
-        self._check_name("module", name, "_modules")
+        check_name(self, "module", name, "_modules")
         self._modules[name] = module
 
     def register_module(self, name, module):
@@ -221,20 +203,11 @@ class Module:
 
     def get_parameter(self, target):
         """The parameter at a path.  AttributeError if there is none."""
-        return self._member(target, lambda m, name: isinstance(getattr(m, name), Parameter), "an nn.Parameter")
+        return member(self, target, lambda m, name: isinstance(getattr(m, name), Parameter), "an nn.Parameter")
 
     def get_buffer(self, target):
         """The buffer at a path.  AttributeError if there is none."""
-        return self._member(target, lambda module, name: name in module._buffers, "a buffer")
-
-    def _member(self, target, is_one, what):
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        if not is_one(module, name):
-            raise AttributeError(f"`{name}` is not {what}")
-        return getattr(module, name)
+        return member(self, target, lambda module, name: name in module._buffers, "a buffer")
 
     # ---- walks over all parts; one that is used in several places comes once
 
@@ -388,8 +361,13 @@ class Module:
 
     # ---- state
 
-    def state_dict(self, *, destination=None, prefix="", keep_vars=False):
+    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         """{path: tensor} of all parameters and persistent buffers: their memory, detached unless ``keep_vars``."""
+        if args:
+            warn(messages.POSITIONAL_STATE_DICT, FutureWarning)
+            destination = args[0] if destination is None else destination
+            prefix = args[1] if len(args) > 1 and prefix == "" else prefix
+            keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
@@ -407,13 +385,8 @@ class Module:
                 raise RuntimeError("state_dict post-hook must return None")
         return destination
 
-    def _state(self):
-        """{name: tensor} of what this module itself keeps."""
-        persistent = ((n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set)
-        return {name: value for name, value in (*self._parameters.items(), *persistent) if value is not None}
-
     def _save_to_state_dict(self, destination, prefix, keep_vars):
-        for name, value in self._state().items():
+        for name, value in own_state(self).items():
             destination[prefix + name] = value if keep_vars else value.detach()
         if hasattr(self, "get_extra_state"):
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
@@ -444,11 +417,11 @@ class Module:
         """Load what this module itself keeps.  What goes wrong is appended to the three lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        state, assign = self._state(), local_metadata.get("assign_to_params_buffers")
+        state, assign = own_state(self), local_metadata.get("assign_to_params_buffers")
         for name, value in state.items():
             key = prefix + name
             if key in state_dict:
-                error_msgs.extend(self._load_value(name, value, key, state_dict[key], assign))
+                error_msgs.extend(load_value(self, name, value, key, state_dict[key], assign))
             elif strict:
                 missing_keys.append(key)
         extra = prefix + EXTRA_STATE
@@ -464,27 +437,6 @@ class Module:
                 name, dot, _ = key.removeprefix(prefix).partition(".")
                 if name not in (self._modules if dot else state):
                     unexpected_keys.append(key)
-
-    def _load_value(self, name, value, key, new, assign):
-        """Load one tensor; a list of what is wrong with it."""
-        if not isinstance(new, Tensor):
-            return [messages.STATE_NO_TENSOR.format(key, type(new))]
-        if value.ndim == 0 and new.shape == (1,):
-            new = new[0]
-        if new.shape != value.shape:
-            return [messages.SIZE_MISMATCH.format(key, new.shape, value.shape)]
-        try:
-            with no_grad():
-                if not assign:
-                    value.copy_(new)
-                else:
-                    if isinstance(value, Parameter):
-                        new = new if isinstance(new, Parameter) else Parameter(new)
-                        new.requires_grad_(value.requires_grad)
-                    setattr(self, name, new)
-        except Exception as e:
-            return [messages.COPY_FAILED.format(key, value.size(), new.size(), e.args)]
-        return []
 
     # ---- hooks
 
@@ -544,14 +496,78 @@ class Module:
         lines += [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
         if not self._modules and len(lines) == 1:
             return f"{self._get_name()}({lines[0]})"
-        return self._around(lines)
+        return framed(self, lines)
 
-    def _around(self, lines):
-        """The name of the class around lines of text."""
-        return "\n  ".join([self._get_name() + "(", *lines]) + "\n)" if lines else self._get_name() + "()"
+
+def forget(module, name, *places):
+    """Take a name out of wherever it was, before it is given to something of another kind."""
+    for place in places:
+        place.pop(name, None)
+    module._non_persistent_buffers_set.discard(name)
+
+
+def check_name(module, kind, name, place):
+    """PyTorch's errors for a name that cannot be given to a ``kind`` of thing."""
+    if place not in module.__dict__:
+        raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+    if not isinstance(name, str):
+        raise TypeError(f"{kind} name should be a string. Got {full_name(name)}")
+    taken = hasattr(module, name) and name not in module.__dict__[place]
+    if kind == "module" and taken:
+        raise KeyError(f"attribute '{name}' already exists")
+    if "." in name:
+        raise KeyError(f"""{kind} name can't contain "."{f", got: {name}" if kind == "module" else ""}""")
+    if name == "":
+        raise KeyError(f'{kind} name can\'t be empty string ""')
+    if taken:
+        raise KeyError(f"attribute '{name}' already exists")
+
+
+def member(module, target, is_one, what):
+    """What a module below this one has under a name.  AttributeError if it is none of that kind."""
+    path, _, name = target.rpartition(".")
+    owner = module.get_submodule(path)
+    if not hasattr(owner, name):
+        raise AttributeError(f"{owner._get_name()} has no attribute `{name}`")
+    if not is_one(owner, name):
+        raise AttributeError(f"`{name}` is not {what}")
+    return getattr(owner, name)
+
+
+def framed(module, lines):
+    """The name of the class around lines of text."""
+    return "\n  ".join([module._get_name() + "(", *lines]) + "\n)" if lines else module._get_name() + "()"
 
 
 EXTRA_STATE = "_extra_state"
+
+
+def own_state(module):
+    """{name: tensor} of what this module itself keeps."""
+    persistent = ((n, b) for n, b in module._buffers.items() if n not in module._non_persistent_buffers_set)
+    return {name: value for name, value in (*module._parameters.items(), *persistent) if value is not None}
+
+
+def load_value(module, name, value, key, new, assign):
+    """Load one tensor; a list of what is wrong with it."""
+    if not isinstance(new, Tensor):
+        return [messages.STATE_NO_TENSOR.format(key, type(new))]
+    if value.ndim == 0 and new.shape == (1,):
+        new = new[0]
+    if new.shape != value.shape:
+        return [messages.SIZE_MISMATCH.format(key, new.shape, value.shape)]
+    try:
+        with no_grad():
+            if not assign:
+                value.copy_(new)
+            else:
+                if isinstance(value, Parameter):
+                    new = new if isinstance(new, Parameter) else Parameter(new, value.requires_grad)
+                    new.requires_grad_(value.requires_grad)
+                setattr(module, name, new)
+    except Exception as e:
+        return [messages.COPY_FAILED.format(key, value.size(), new.size(), e.args)]
+    return []
 
 
 def load_tree(module, state_dict, prefix, metadata, assign, missing, unexpected, errors):

@@ -431,7 +431,9 @@ PROGRAMS = {
         nn.Parameter(torch.tensor([1, 2]))
     """,
     "parameters of integers do not require grad": """
-        print(nn.Parameter(torch.tensor([1, 2]), requires_grad=False))
+        m = nn.Module()
+        m.w = nn.Parameter(torch.tensor([1, 2]), requires_grad=False)
+        print(m.w, m.load_state_dict({"w": torch.tensor([3, 4])}, assign=True), m.w)
     """,
     "walks": """
         shared = nn.Linear(2, 2)
@@ -625,6 +627,7 @@ nn.Sequential(nn.ReLU()) * "a"
 nn.Sequential(nn.ReLU())[1]
 nn.Sequential(nn.ReLU()).insert(2, nn.ReLU())
 nn.Sequential(3)
+nn.Sequential().extend(3)
 nn.ModuleList([nn.ReLU()])[1]
 nn.ModuleList([nn.ReLU()])["0"]
 nn.ModuleList([3])
@@ -891,6 +894,61 @@ nn.ParameterDict(3)
     """,
     "dropout of recurrent layers warns": "nn.RNN(2, 3, dropout=0.5)",
     "kaiming warns of nothing to do": "nn.Linear(0, 3)",
+    "state_dict with arguments by position": """
+        m, there = nn.Sequential(nn.Linear(1, 1)), {"x": 1}
+        print(list(m.state_dict(None, "net.")), m.state_dict(there, "net.", True) is there)
+        print(list(there), there["net.0.bias"] is m[0].bias, list(m.state_dict(None, "a.", prefix="b.")))
+    """,
+    "forward hooks that come and go during the call": """
+        m = nn.Linear(1, 1)
+        gone = m.register_forward_hook(lambda *_: print("gone"))
+        comes = lambda *_: m.register_forward_hook(lambda *_: print("came"), always_call=True) and None
+        m.register_forward_pre_hook(lambda *_: gone.remove())
+        with m.register_forward_pre_hook(comes):
+            m(torch.ones(1))
+            m(torch.ones(3))
+    """,
+    "a backward hook that a pre-hook registers": """
+        m, x = nn.Tanh(), torch.zeros(1, requires_grad=True)
+        m.register_full_backward_hook(lambda *_: print("first"))
+        seen = lambda *_: m.register_full_backward_hook(lambda *_: print("next")) and None
+        with m.register_forward_pre_hook(seen):
+            m(x).sum().backward()
+        m(x).sum().backward()
+    """,
+    "a hook of all modules that fails as well": """
+        every = nn.modules.module
+        with every.register_module_forward_hook(lambda *_: 1 / 0, always_call=True):
+            nn.Linear(1, 1)(torch.ones(3))
+    """,
+    "containers place a module": """
+        from collections import OrderedDict
+
+        a, b = nn.ReLU(), nn.Tanh()
+        for make, place in (
+            (lambda: nn.Sequential(a, a), -1), (lambda: nn.Sequential(a), 1), (lambda: nn.Sequential(a), -2),
+            (lambda: nn.Sequential(OrderedDict(first=a)), 0), (lambda: nn.ModuleList([a, a]), 1),
+            (lambda: nn.ModuleList([a]), 10), (lambda: nn.ModuleList([a]), -1),
+        ):
+            m = make()
+            try:
+                m.insert(place, b)
+            except (KeyError, IndexError) as e:
+                print(repr(e))
+            print([(name, type(x).__name__) for name, x in m._modules.items()])
+        m = nn.Sequential(a)
+        m += m
+    """,
+    "a class with a base behind Module": """
+        class Last:
+            def __init__(self, *args, **kwargs):
+                print(args, kwargs, self.training)
+
+        class Both(nn.Module, Last):
+            call_super_init = True
+
+        print(Both(), Both(1, x=2), nn.Module.call_super_init)
+    """,
     "a missing forward": """
         class Net(nn.Module):
             def foward(self, x):  # codespell:ignore foward

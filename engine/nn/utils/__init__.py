@@ -19,6 +19,7 @@ from ...ops.elementwise import clamp
 from ...ops.reduce import vector_norm
 from ...ops.shape import cat, stack
 from .. import messages
+from ..module import full_name
 from . import rnn
 
 
@@ -112,7 +113,7 @@ def parameters_to_vector(parameters):
 def vector_to_parameters(vec, parameters):
     """Let parameters use the memory of the slices of a vector, one after another."""
     if not isinstance(vec, Tensor):
-        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
+        raise TypeError(f"expected torch.Tensor, but got: {full_name(vec)}")
     start = 0
     for p in parameters:
         end = start + p.numel()

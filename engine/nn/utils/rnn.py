@@ -11,6 +11,7 @@ import numpy as np
 from ...arrays.dtypes import int64
 from ...core.graph import node_class
 from ...core.record import record
+from ...core.tensor import Tensor
 from ...help import public
 from ...ops.creation import arange, as_tensor, full
 from ...ops.rows import place
@@ -68,16 +69,20 @@ def invert_permutation(permutation):
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
     """Packs (longest, batch, ...), the batch first if ``batch_first``, of sequences with these lengths."""
-    lengths = as_tensor(lengths, dtype=int64).to("cpu")
+    lengths = lengths.to(int64) if isinstance(lengths, Tensor) else as_tensor(lengths, dtype=int64, device="cpu")
     order = None
     if not enforce_sorted:
         lengths, order = lengths.sort(descending=True)
         order = order.to(input.device)
         input = input.index_select(0 if batch_first else 1, order)
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
+    if lengths.ndim != 1 or lengths.device.type != "cpu":
+        raise RuntimeError(messages.LENGTHS_ON_CPU.format(lengths.ndim, lengths.device))
     sizes, n, batch = lengths.numpy(), lengths.numel(), input.shape[0 if batch_first else 1]
-    if lengths.ndim != 1 or n != batch:
+    if n != batch:
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {n} (batch_size={batch})")
-    if n and sizes[-1] <= 0:
+    if sizes[-1] <= 0:
         raise RuntimeError(messages.EMPTY_SEQUENCE)
     if (np.diff(sizes) > 0).any():
         raise RuntimeError(messages.LENGTHS_NOT_SORTED)
@@ -142,7 +147,7 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
 
 def pack_sequence(sequences, enforce_sorted=True):
     """Packs a list of sequences (length, ...)."""
-    lengths = as_tensor([len(t) for t in sequences])
+    lengths = [len(t) for t in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 

@@ -115,6 +115,8 @@ ERRORS = [
     lambda t, u: u.pack_padded_sequence(t.ones(3, 2, 1), [2, 3]),
     lambda t, u: u.pack_padded_sequence(t.ones(3, 2, 1), [3]),
     lambda t, u: u.pack_padded_sequence(t.ones(3, 2, 1), [3, 0]),
+    lambda t, u: u.pack_padded_sequence(t.ones(0, 2, 1), [1]),
+    lambda t, u: u.pack_padded_sequence(t.ones(3, 1, 1), [[3]]),
     lambda t, u: u.pad_packed_sequence(u.pack_sequence([t.ones(3, 1)]), total_length=2),
     lambda t, u: u.pad_sequence(3),
     lambda t, u: u.pad_sequence([]),
@@ -231,3 +233,8 @@ def test_lengths_may_be_a_tensor_and_the_data_converted():
     assert packed.double().data.dtype is engine.float64
     assert packed.to(engine.float32) is packed
     assert not packed.is_cuda
+
+
+def test_lengths_on_another_device_are_refused():
+    with pytest.raises(RuntimeError, match="should be a 1D CPU int64 tensor, but got 1D sim:0 Long tensor"):
+        pack_padded_sequence(engine.ones(3, 2, 1), engine.tensor([3, 1], device="sim"))

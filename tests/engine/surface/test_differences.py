@@ -72,6 +72,11 @@ ROWS = [
     ("Embeddings", "F.embedding(t.tensor([0]), t.ones(2, 2), max_norm=1.0)", NotImplementedError),
     ("Pooling over three dimensions", "F.max_pool3d(t.ones(1, 1, 2, 2, 2), 2)", AttributeError),
     ("Recurrent networks", "t.nn.LSTM(2, 3)(t.ones(4, 1, 2))[0].grad_fn.name()", "StackBackward0"),
+    (
+        "`nn.utils.rnn.unpad_sequence`",
+        "x = t.ones(3, 2); t.nn.utils.rnn.unpad_sequence(x, t.tensor([1, 2])); list(x.shape)",
+        [3, 2],
+    ),
     ("`x.sum(None)`", "t.ones(2, requires_grad=True).sum(None).grad_fn.name()", "SumBackward0"),
     (
         "What checkpoints compute again",

@@ -211,7 +211,7 @@ PLUMBING = set("""__annotate__ __annotate_func__ __annotations__ __class_getitem
 __getattribute__ __getnewargs__ __getstate__ __init_subclass__ __reduce__ __reduce_ex__ __replace__ __repr__
 __setstate__ __subclasshook__""".split())  # fmt: skip
 INTERNAL = set("""HOOKS batches before bind category closed construct counts_steps creation_meta fields given go_back
-grad_checks inference keep known looks margins mark ndims observed_init plain_init rate runs shared
+grad_checks inference keep known looks mark observed_init plain_init rate runs shared
 shown signed_update states transform_level typename view_ops writes""".split())  # fmt: skip
 OF_BUILTINS = {"tuple": "[_int, ...]", "dict": "[Any, Any]"}
 

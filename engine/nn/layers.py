@@ -1,6 +1,8 @@
 """Layers with parameters of their own, and the ones that change shapes."""
 
 import math
+from collections.abc import Iterable
+from numbers import Integral
 
 from ..arrays.dtypes import int64
 from ..arrays.warn import warn
@@ -34,6 +36,11 @@ class Layer(Module):
 def non_default(module, usual, text=str):
     """The arguments of a module that are not as usual, as its text shows them."""
     return (f"{name}={text(getattr(module, name))}" for name, value in usual.items() if getattr(module, name) != value)
+
+
+def repeated(n, times):
+    """Numbers for the dimensions, as they are given; one number holds for all of them."""
+    return tuple(n) if isinstance(n, Iterable) else (n,) * times
 
 
 def add_parameters(module, factory, **shapes):
@@ -85,12 +92,12 @@ class Padding(Layer):
     """The last dimensions made longer on both sides: by a number, the edge, its mirror image, or the other end."""
 
     _shown = "{padding}"
-    dims: int
+    _dims: int
     mode: str
     value = None
 
     def __init__(self, padding):
-        padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * (2 * self.dims)
+        padding = repeated(padding, 2 * self._dims)
         self._set_up(locals(), "padding")
 
     def forward(self, input):
@@ -101,8 +108,8 @@ class CircularPadding(Padding):
     mode = "circular"
 
     def forward(self, input):
-        if input.dim() - self.dims not in (1, 2):
-            expected = f"{self.dims + 1}D or {self.dims + 2}D"
+        if input.dim() - self._dims not in (1, 2):
+            expected = f"{self._dims + 1}D or {self._dims + 2}D"
             raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
         return super().forward(input)
 
@@ -119,7 +126,7 @@ class ConstantPadding(Padding):
 SIZE_NAMES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
-def sized(name, base, doc, attribute="dims", values=(1, 2, 3), **more):
+def sized(name, base, doc, attribute="_dims", values=(1, 2, 3), **more):
     """The layers of one, two and three dimensions: ``doc`` with their sizes in place of {}."""
     for (n, sizes), value in zip(SIZE_NAMES.items(), values):
         about = {"__module__": __name__, "__doc__": doc.format(sizes)}
@@ -292,10 +299,18 @@ class EmbeddingBag(Lookup):
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
+def margins(padding, kernel_size, dilation):
+    """The numbers of elements that ``pad`` adds before and after each dimension, the last one first."""
+    if not isinstance(padding, str):
+        return tuple(n for n in reversed(padding) for _ in range(2))
+    totals = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilation, kernel_size)]
+    return [n for total in reversed(totals) for n in (total // 2, total - total // 2)]
+
+
 class Convolution(Layer):
     """Kernels ``weight`` (out_channels, in_channels / groups, *kernel_size) that slide over the last dimensions."""
 
-    dims: int
+    _dims: int
     transposed = False
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
@@ -305,8 +320,9 @@ class Convolution(Layer):
         for name, n in (("in_channels", in_channels), ("out_channels", out_channels)):
             if n % groups:
                 raise ValueError(f"{name} must be divisible by groups")
-        kernel_size, stride, dilation, output_padding = map(self._each, (kernel_size, stride, dilation, 0))
-        padding = padding if isinstance(padding, str) else self._each(padding)
+        sizes = kernel_size, stride, dilation, 0
+        kernel_size, stride, dilation, output_padding = (repeated(n, self._dims) for n in sizes)
+        padding = padding if isinstance(padding, str) else repeated(padding, self._dims)
         if isinstance(padding, str) and padding not in ("same", "valid"):
             raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
         if padding == "same" and any(s != 1 for s in stride):
@@ -317,35 +333,42 @@ class Convolution(Layer):
         shape = (outer, inner // groups, *kernel_size)
         names = "in_channels out_channels kernel_size stride padding dilation output_padding groups padding_mode"
         self._set_up(locals(), names, weight=shape, bias=out_channels if bias else None)
+        self._reversed_padding_repeated_twice = margins(padding, kernel_size, dilation)
 
     def reset_parameters(self):
         init_weight_and_bias(self.weight, self.bias)
 
-    def _each(self, n):
-        """A number for each dimension."""
-        return tuple(n) if isinstance(n, (tuple, list)) else (n,) * self.dims
-
-    def margins(self):
-        """Return the numbers of elements that ``pad`` adds before and after each dimension, the last one first."""
-        if self.padding == "same":
-            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
-            pairs = [(n // 2, n - n // 2) for n in totals]
-        else:
-            pairs = [(0, 0) if self.padding == "valid" else (n, n) for n in self.padding[: self.dims]]
-        return [n for pair in reversed(pairs) for n in pair]
-
     def forward(self, input):
-        convolve, padding = getattr(F, f"conv{self.dims}d"), self.padding
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input, weight, bias):
+        convolve, padding = getattr(F, f"conv{self._dims}d"), self.padding
         if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self.margins(), mode=self.padding_mode), 0
-        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+            input, padding = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode), 0
+        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self):
-        none = (0,) * self.dims
-        usual = {"padding": (0,) * len(self.padding), "dilation": (1,) * self.dims, "output_padding": none, "groups": 1}
+        none, one = (0,) * self._dims, (1,) * self._dims
+        usual = {"padding": (0,) * len(self.padding), "dilation": one, "output_padding": none, "groups": 1}
         size = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         without = ["bias=False"] if self.bias is None else []
         return ", ".join([size, *non_default(self, usual), *without, *non_default(self, {"padding_mode": "zeros"})])
+
+
+def added_padding(module, input, output_size):
+    """The padding with which the output has a size.  ValueError if there is none."""
+    n, lead = module._dims, input.ndim - module._dims
+    if len(output_size) not in (n, n + lead):
+        raise ValueError(messages.OUTPUT_SIZE_LENGTH.format(n, input.ndim, n + lead, len(output_size)))
+    wanted, sizes = output_size[-n:], input.shape[lead:]
+    least = [
+        (size - 1) * s - 2 * p + d * (k - 1) + 1
+        for size, s, p, d, k in zip(sizes, module.stride, module.padding, module.dilation, module.kernel_size)
+    ]
+    most = [low + s - 1 for low, s in zip(least, module.stride)]
+    if any(not low <= size <= high for low, size, high in zip(least, wanted, most)):
+        raise ValueError(messages.OUTPUT_SIZE_RANGE.format(wanted, least, most, input.shape[2:]))
+    return [size - low for size, low in zip(wanted, least)]
 
 
 class TransposedConvolution(Convolution):
@@ -363,27 +386,12 @@ class TransposedConvolution(Convolution):
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
                          device, dtype)  # fmt: skip
-        self.output_padding = self._each(output_padding)
+        self.output_padding = repeated(output_padding, self._dims)
 
     def forward(self, input, output_size=None):
-        convolve = getattr(F, f"conv_transpose{self.dims}d")
-        added = self.output_padding if output_size is None else self._added(input, output_size)
+        convolve = getattr(F, f"conv_transpose{self._dims}d")
+        added = self.output_padding if output_size is None else added_padding(self, input, output_size)
         return convolve(input, self.weight, self.bias, self.stride, self.padding, added, self.groups, self.dilation)
-
-    def _added(self, input, output_size):
-        """The padding with which the output has a size.  ValueError if there is none."""
-        n, lead = self.dims, input.ndim - self.dims
-        if len(output_size) not in (n, n + lead):
-            raise ValueError(messages.OUTPUT_SIZE_LENGTH.format(n, input.ndim, n + lead, len(output_size)))
-        wanted, sizes = list(output_size[-n:]), input.shape[lead:]
-        least = [
-            (size - 1) * s - 2 * p + d * (k - 1) + 1
-            for size, s, p, d, k in zip(sizes, self.stride, self.padding, self.dilation, self.kernel_size)
-        ]
-        most = [low + s - 1 for low, s in zip(least, self.stride)]
-        if any(not low <= size <= high for low, size, high in zip(least, wanted, most)):
-            raise ValueError(messages.OUTPUT_SIZE_RANGE.format(wanted, least, most, input.shape[2:]))
-        return [size - low for size, low in zip(wanted, least)]
 
 
 Conv1d, Conv2d, Conv3d = sized("Conv", Convolution, "Convolution of (batch, channels, {}).")
@@ -409,7 +417,7 @@ class LayerNorm(Normalization):
     _shown = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}, bias={bias}"
 
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
-        normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        normalized_shape = (normalized_shape,) if isinstance(normalized_shape, Integral) else tuple(normalized_shape)
         shape = normalized_shape if elementwise_affine else None
         self._set_up(locals(), "normalized_shape eps elementwise_affine", weight=shape, bias=shape if bias else None)
 
@@ -423,12 +431,12 @@ class RMSNorm(Normalization):
     _shown = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}"
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
-        normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        normalized_shape = (normalized_shape,) if isinstance(normalized_shape, Integral) else tuple(normalized_shape)
         shape = normalized_shape if elementwise_affine else None
         self._set_up(locals(), "normalized_shape eps elementwise_affine", weight=shape)
 
-    def forward(self, input):
-        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+    def forward(self, x):
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
 
 class GroupNorm(Normalization):
@@ -455,7 +463,7 @@ class BatchNorm(Normalization):
     _version = 2
     _shown = ("{num_features}, eps={eps}, momentum={momentum}, affine={affine}, bias={bias}, "
               "track_running_stats={track_running_stats}")  # fmt: skip
-    ndims: tuple[int, ...]
+    _ndims: tuple[int, ...]
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None,
                  dtype=None, *, bias=True):  # fmt: skip
@@ -466,7 +474,7 @@ class BatchNorm(Normalization):
         self.register_buffer("running_mean", zeros(num_features, **factory) if track else None)
         self.register_buffer("running_var", ones(num_features, **factory) if track else None)
         self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if track else None)
-        super().reset_parameters()
+        self.reset_parameters()
 
     def reset_running_stats(self):
         if self.track_running_stats:
@@ -483,15 +491,15 @@ class BatchNorm(Normalization):
             state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *lists)
 
-    def _check(self, input):
-        if input.ndim not in self.ndims:
-            raise ValueError(f"expected {' or '.join(f'{n}D' for n in self.ndims)} input (got {input.ndim}D input)")
+    def _check_input_dim(self, input):
+        if input.ndim not in self._ndims:
+            raise ValueError(f"expected {' or '.join(f'{n}D' for n in self._ndims)} input (got {input.ndim}D input)")
 
     def forward(self, input):
-        self._check(input)
+        self._check_input_dim(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         tracked = self.track_running_stats if self.training else self.running_mean is not None
-        if self.training and tracked:
+        if self.training and tracked and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
                 momentum = 1.0 / float(self.num_batches_tracked)
@@ -504,7 +512,7 @@ class BatchNorm(Normalization):
 
 BatchNorm1d, BatchNorm2d, BatchNorm3d = sized(
     "BatchNorm", BatchNorm, "Batch normalization of (batch, channels, {}); in one dimension also of (batch, channels).",
-    "ndims", ((2, 3), (4,), (5,)),
+    "_ndims", ((2, 3), (4,), (5,)),
 )  # fmt: skip
 
 
@@ -516,9 +524,8 @@ class InstanceNorm(BatchNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input):
-        if input.ndim not in self.ndims:
-            raise ValueError(f"expected {' or '.join(f'{n}D' for n in self.ndims)} input (got {input.ndim}D input)")
-        dim = input.ndim - max(self.ndims) + 1
+        self._check_input_dim(input)
+        dim = input.ndim - max(self._ndims) + 1
         if (n := input.shape[dim]) != self.num_features:
             words = f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: {n}."
             if self.affine:
@@ -534,5 +541,5 @@ class InstanceNorm(BatchNorm):
 
 InstanceNorm1d, InstanceNorm2d, InstanceNorm3d = sized(
     "InstanceNorm", InstanceNorm, "Instance normalization of (batch, channels, {}) or without the batch.",
-    "ndims", ((2, 3), (3, 4), (4, 5)),
+    "_ndims", ((2, 3), (3, 4), (4, 5)),
 )  # fmt: skip

@@ -73,7 +73,7 @@ class SyncBatchNorm(BatchNorm):
             return F.batch_norm(input, mean, var, self.weight, self.bias, training, momentum, self.eps)
         return SyncNorm.apply(input, self.weight, self.bias, mean, var, self.eps, momentum, ranks)
 
-    def _check(self, input):
+    def _check_input_dim(self, input):
         if input.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
         if input.shape[1] == 0:

@@ -7,6 +7,7 @@ from inspect import Signature
 from ..surface.checks.layers import probability
 from ..surface.checks.losses import in_new_words
 from . import functional as F
+from .layers import repeated
 from .module import Module
 
 
@@ -101,7 +102,7 @@ class Pool1d(Pool):
     """The same, with its sizes as tuples."""
 
     def keep(self, kernel_size, stride, padding, **arguments):
-        single = lambda n: n if n is None or isinstance(n, (tuple, list)) else (n,)  # noqa: E731
+        single = lambda n: None if n is None else repeated(n, 1)  # noqa: E731
         super().keep(kernel_size=single(kernel_size), stride=single(stride), padding=single(padding), **arguments)
 
 

@@ -576,6 +576,8 @@ nn.Conv2d(4, 4, 3, groups=0)
 nn.Conv2d(4, 4, 3, padding="same", stride=2)
 nn.ConvTranspose2d(4, 4, 3, padding_mode="reflect")
 nn.ConvTranspose2d(2, 2, 3, stride=2)(torch.ones(1, 2, 4, 4), [9, 12])
+nn.ConvTranspose2d(2, 2, 3, stride=2)(torch.ones(1, 2, 4, 4), (9, 12))
+nn.ConvTranspose2d(2, 2, 3, stride=2)(torch.ones(1, 2, 4, 4), torch.Size([1, 2, 9, 12]))
 nn.ConvTranspose2d(2, 2, 3, stride=2)(torch.ones(1, 2, 4, 4), [9, 10, 11])
 nn.RNN(2, 3, nonlinearity="exp")
 nn.RNN(2, 3, proj_size=1)
@@ -895,6 +897,58 @@ nn.ParameterDict(3)
     """,
     "dropout of recurrent layers warns": "nn.RNN(2, 3, dropout=0.5)",
     "kaiming warns of nothing to do": "nn.Linear(0, 3)",
+    "names of its own that a subclass may take": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("_state", torch.zeros(1))
+                self._forget = nn.Linear(1, 1)
+                self._member = self._around = self._check_name = self._load_value = None
+
+        m = Net()
+        m.load_state_dict(m.state_dict())
+        print(m, list(m.state_dict()), m._forget(torch.ones(1)).shape, m.get_parameter("_forget.bias").shape)
+        up, norm, rnn = nn.ConvTranspose2d(1, 1, 2), nn.BatchNorm1d(1), nn.LSTM(1, 1)
+        up.dims = up.margins = up._each = up._added = norm.ndims = norm._check = None
+        rnn._run = rnn._packed = rnn._directions = rnn._suffixes = rnn._check_input = None
+        print(up(torch.ones(1, 2, 2), [3, 3]).shape, norm(torch.ones(2, 1)).shape, rnn(torch.ones(2, 1))[0].shape)
+        steps = nn.Sequential(nn.ReLU(), nn.Tanh())
+        steps._part = None
+        print(steps[1:])
+    """,
+    "what a subclass overrides": """
+        class AnyNorm(nn.BatchNorm2d):
+            def _check_input_dim(self, x):
+                print("checked")
+
+            def reset_parameters(self):
+                super().reset_parameters()
+                nn.init.zeros_(self.weight)
+
+        class Double(nn.Conv1d):
+            def _conv_forward(self, x, weight, bias):
+                return super()._conv_forward(x, weight * 2, bias)
+
+        m = AnyNorm(3)
+        print(m.weight, m(torch.ones(2, 3, 5)).shape)
+        torch.manual_seed(0)
+        m = Double(1, 1, 2, padding="same", padding_mode="circular")
+        print(m(torch.ones(1, 2)), m._reversed_padding_repeated_twice)
+        print(nn.Conv2d(1, 1, 3, padding=(1, 2))._reversed_padding_repeated_twice)
+    """,
+    "a norm that counts no batches": """
+        m = nn.BatchNorm1d(2)
+        m.num_batches_tracked = None
+        print(m(torch.tensor([[1.0, 2.0], [3.0, 5.0]])), m.running_mean, m.num_batches_tracked)
+    """,
+    "sizes of NumPy": """
+        import numpy as np
+
+        print(nn.LayerNorm(np.prod([2, 3])), nn.RMSNorm(np.int64(2))(torch.ones(2)))
+        m = nn.Conv2d(1, 1, np.array([3, 2]), stride=np.int64(1), padding=range(2))
+        print(m, m(torch.ones(1, 3, 3)).shape, nn.ConstantPad1d(np.array([1, 2]), 0)(torch.ones(1, 1)))
+        print(nn.AvgPool1d([2]), nn.AvgPool1d(np.array([2]), padding=(1,)))
+    """,
     "state_dict with arguments by position": """
         m, there = nn.Sequential(nn.Linear(1, 1)), {"x": 1}
         print(list(m.state_dict(None, "net.")), m.state_dict(there, "net.", True) is there)
@@ -974,6 +1028,7 @@ print([nn.init.calculate_gain(n) for n in ("linear", "conv2d", "sigmoid", "tanh"
     "arguments by name": """
         one, two = torch.ones(2), torch.zeros(2)
         print(nn.MSELoss()(input=one, target=two), nn.ReLU()(input=one), nn.CosineSimilarity(0)(x1=one, x2=one))
+        print(nn.RMSNorm(2)(x=one))
         layers = nn.ModuleList()
         layers.insert(index=0, module=nn.ReLU())
         print(layers.pop(key=0), nn.Sequential().insert(index=0, module=nn.Tanh()))

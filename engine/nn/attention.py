@@ -309,17 +309,19 @@ def why_not_nested(layer):
     """PyTorch's reason for not computing with nested tensors; "" if it does."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
+    return next((f"encoder_layer.{reason}" for reason, holds in obstacles(layer) if holds), "")
+
+
+def obstacles(layer):
+    """(reason, whether it holds) of the reasons, in PyTorch's order: behind one that holds it looks at nothing."""
+    yield "norm_first was True", layer.norm_first
     attention = layer.self_attn
-    reasons = {
-        "norm_first was True": layer.norm_first,
-        f"self_attn.batch_first was not True{BETTER}": not attention.batch_first,
-        "self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
-        "self_attn was passed bias=False": attention.in_proj_bias is None,
-        "activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,
-        "norm1.eps was not equal to encoder_layer.norm2.eps": layer.norm1.eps != layer.norm2.eps,
-        "self_attn.num_heads is odd": attention.num_heads % 2 == 1,
-    }
-    return next((f"encoder_layer.{reason}" for reason, holds in reasons.items() if holds), "")
+    yield f"self_attn.batch_first was not True{BETTER}", not attention.batch_first
+    yield "self_attn._qkv_same_embed_dim was not True", not attention._qkv_same_embed_dim
+    yield "self_attn was passed bias=False", attention.in_proj_bias is None
+    yield "activation_relu_or_gelu was not True", not layer.activation_relu_or_gelu
+    yield "norm1.eps was not equal to encoder_layer.norm2.eps", layer.norm1.eps != layer.norm2.eps
+    yield "self_attn.num_heads is odd", attention.num_heads % 2 == 1
 
 
 class TransformerDecoderLayer(TransformerLayer):
@@ -368,8 +370,9 @@ class TransformerDecoder(Module):
                 memory_key_padding_mask=None, tgt_is_causal=None, memory_is_causal=False):  # fmt: skip
         tgt_is_causal, x = says_causal(tgt_mask, tgt_is_causal), tgt
         for layer in self.layers:
-            x = layer(x, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal,
-                      memory_is_causal)  # fmt: skip
+            x = layer(x, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                      memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+                      memory_is_causal=memory_is_causal)  # fmt: skip
         return x if self.norm is None else self.norm(x)
 
 
@@ -408,6 +411,7 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(src, src_mask, src_key_padding_mask, is_causal=src_is_causal)
-        return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
-                            tgt_is_causal, memory_is_causal)  # fmt: skip
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                            tgt_key_padding_mask=tgt_key_padding_mask, memory_key_padding_mask=memory_key_padding_mask,
+                            tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal)  # fmt: skip

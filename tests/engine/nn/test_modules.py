@@ -994,6 +994,23 @@ nn.ParameterDict(3)
         m = nn.Sequential(a)
         m += m
     """,
+    "a decoder's layers get masks by name": """
+        class Layer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.self_attn = nn.MultiheadAttention(4, 1)
+
+            def forward(self, x, *memory, **options):
+                print(len(memory), sorted(options))
+                return x
+
+        x = torch.ones(2, 1, 4)
+        nn.TransformerDecoder(Layer(), 1)(x, x)
+        nn.Transformer(4, 1, custom_encoder=Layer(), custom_decoder=Layer())(x, x)
+        layer = nn.TransformerEncoderLayer(4, 2)
+        layer.norm1 = nn.Identity()
+        nn.TransformerEncoder(layer, 1)
+    """,
     "a class with a base behind Module": """
         class Last:
             def __init__(self, *args, **kwargs):

@@ -77,6 +77,18 @@ ROWS = [
         "x = t.ones(3, 2); t.nn.utils.rnn.unpad_sequence(x, t.tensor([1, 2])); list(x.shape)",
         [3, 2],
     ),
+    (
+        "Masks of numbers in a `TransformerEncoderLayer`",
+        "m = t.nn.TransformerEncoderLayer(4, 2, batch_first=True).eval().requires_grad_(False); x = t.rand(1, 3, 4); "
+        "numbers = -t.ones(3, 3).tril(-1); t.equal(m(x, numbers), m(x, numbers != 0))",
+        False,
+    ),
+    (
+        "`is_causal` without a mask in `MultiheadAttention`",
+        "m = t.nn.MultiheadAttention(4, 2, batch_first=True).eval().requires_grad_(False); x = t.ones(1, 3, 4); "
+        "m(x, x, x, is_causal=True)",
+        RuntimeError,
+    ),
     ("`x.sum(None)`", "t.ones(2, requires_grad=True).sum(None).grad_fn.name()", "SumBackward0"),
     (
         "What checkpoints compute again",

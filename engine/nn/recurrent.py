@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from inspect import Parameter as Argument
 from inspect import Signature, signature
+from numbers import Number
 
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
@@ -221,7 +222,7 @@ def one_below_another(states):
 
 
 def check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size):
-    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
+    if isinstance(dropout, bool) or not isinstance(dropout, Number) or not 0 <= dropout <= 1:
         raise ValueError(messages.DROPOUT_RANGE)
     if dropout > 0 and num_layers == 1:
         warn(messages.DROPOUT_OF_ONE_LAYER.format(dropout, num_layers))

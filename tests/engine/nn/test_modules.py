@@ -947,7 +947,7 @@ nn.ParameterDict(3)
         print(nn.LayerNorm(np.prod([2, 3])), nn.RMSNorm(np.int64(2))(torch.ones(2)))
         m = nn.Conv2d(1, 1, np.array([3, 2]), stride=np.int64(1), padding=range(2))
         print(m, m(torch.ones(1, 3, 3)).shape, nn.ConstantPad1d(np.array([1, 2]), 0)(torch.ones(1, 1)))
-        print(nn.AvgPool1d([2]), nn.AvgPool1d(np.array([2]), padding=(1,)))
+        print(nn.AvgPool1d([2]), nn.AvgPool1d(np.array([2]), padding=(1,)), nn.GRU(2, 3, 2, dropout=np.float32(0.5)))
     """,
     "state_dict with arguments by position": """
         m, there = nn.Sequential(nn.Linear(1, 1)), {"x": 1}

@@ -42,11 +42,11 @@ def as_number(x):
 
 
 class Algorithm(Optimizer):
-    """An optimizer that is a formula: ``update`` changes the array of a parameter, and of its states, in place."""
+    """An optimizer that is a formula: ``_formula`` changes the array of a parameter, and of its states, in place."""
 
-    counts_steps = True  # whether there is a state "step"
-    begins = False  # whether the first step is another formula than those that follow
-    switches: tuple = ("weight_decay", "maximize")  # options that decide which lines of the formula there are
+    _counts_steps = True  # whether there is a state "step"
+    _begins_otherwise = False  # whether the first step is another formula than those that follow
+    _switches: tuple = ("weight_decay", "maximize")  # options that decide which lines of the formula there are
     _options: list[str]  # arguments that each group may have otherwise, in the order in which they are saved
     _newer: dict = {}  # options that older files lack, and what stands for them there
     _read: tuple = ((), ())  # options that are asked for before the states, and after them
@@ -64,27 +64,27 @@ class Algorithm(Optimizer):
         super().__setstate__(state)
         for group in self.param_groups:
             group.update({**self._newer, **group})
-            for own in filter(None, map(self.state.get, group["params"])) if self.counts_steps else ():
+            for own in filter(None, map(self.state.get, group["params"])) if self._counts_steps else ():
                 if len(own) and not isinstance(own["step"], Tensor):
                     own["step"] = new_step(float(own["step"]))
 
-    def _prepare(self):
-        super()._prepare()
+    def _set_up_unsaved(self):
+        super()._set_up_unsaved()
         self._packs = {}  # number of the group -> Packs
 
-    def states(self, group):
+    def _state_names(self, group):
         """The names of the arrays that are kept for each parameter."""
         return ()
 
-    def writes(self, group):
+    def _number_of_writes(self, group):
         """Return the number of writes of a step, as PyTorch counts them."""
         return 1
 
-    def _form(self, group):
+    def _lines(self, group):
         """Choose the lines of the formula."""
-        return [bool(group[name]) for name in self.switches]
+        return [bool(group[name]) for name in self._switches]
 
-    def _check(self, group, params):
+    def _check_loaded(self, group, params):
         """KeyError if an option or a state is missing, RuntimeError for a state of another shape.
 
         Then what was loaded is another optimizer's, or another model's.
@@ -92,34 +92,34 @@ class Algorithm(Optimizer):
         early, late = self._read
         for name in early:
             group[name]
-        names = self.states(group)
+        names = self._state_names(group)
         for p in params if names else ():
             own = self.state.get(p)
             for name in names if own else ():
-                state = own.get(name) if self.begins else own[name]
+                state = own.get(name) if self._begins_otherwise else own[name]
                 if state is not None and state.array.shape != p.array.shape:
                     whole = common_shape(state.array.shape, p.array.shape)
                     raise size_error(state if whole != state.array.shape else p, whole)
-            if own and self.counts_steps:
+            if own and self._counts_steps:
                 own["step"]
         for name in late:
             group[name]
 
-    def update(self, group, step, p, g, *states):
+    def _formula(self, group, step, p, g, *states):
         """The ``step``-th step, from 1 on, of a parameter p with the gradient g."""
         raise NotImplementedError
 
-    def signed_update(self, group, step, p, g, *states):
-        self.update(group, step, p, -g if group["maximize"] else g, *states)
+    def _signed_formula(self, group, step, p, g, *states):
+        self._formula(group, step, p, -g if group["maximize"] else g, *states)
 
-    def text(self, group, form, names, dtype):
-        """The loop that does ``update``, as text; None if that is not one of this file, or does what no loop can."""
-        own = type(self).update, type(self).signed_update
+    def _text_of_loop(self, group, form, names, dtype):
+        """The loop that does ``_formula``, as text; None if that is not one of this file, or does what no loop can."""
+        own = type(self)._formula, type(self)._signed_formula
         if any(f.__module__ != __name__ for f in own):
             return None
         key = (*own, *form, *names, dtype)
         if texts.get(key) is None:
-            update = partial(self.signed_update, group, 2.0)
+            update = partial(self._signed_formula, group, 2.0)
             texts[key] = loops.text_of(update, ("p", "g", *names), dtype, ("p", *names))
         return texts[key]
 
@@ -133,9 +133,9 @@ class Algorithm(Optimizer):
             params = [p for p in group["params"] if p._grad is not None]
             packs = self._packs.get(i)
             if packs is None or not packs.still(self, params, group):
-                self._check(group, params)
-                packs = self._packs[i] = Packs(self, self.states(group), params, group, self._form(group))
-            writes = self.writes(group)
+                self._check_loaded(group, params)
+                packs = self._packs[i] = Packs(self, self._state_names(group), params, group, self._lines(group))
+            writes = self._number_of_writes(group)
             written: dict = {}  # of this call: the kernels and their numbers
             for pack in packs.packs:
                 pack.move(self, group, pack.next_step(), written)
@@ -148,7 +148,7 @@ class Packs:
 
     def __init__(self, optimizer, names, params, group=None, form=()):
         self.names, self.params, self.form = names, params, form
-        for p in params if names or optimizer.counts_steps else ():
+        for p in params if names or optimizer._counts_steps else ():
             optimizer.state[p]  # made here, so that the states keep the order of the parameters
         self.loops, self.arrived = group is not None and loops.available(), loops.arrived
         self.packs, self.missing = [], False  # missing: whether a loop has no machine code yet
@@ -161,7 +161,7 @@ class Packs:
         found, others = loopable(optimizer, names, params)
         yield others
         for alike in found:
-            text = optimizer.text(group, form, names, alike[0].array.dtype)
+            text = optimizer._text_of_loop(group, form, names, alike[0].array.dtype)
             loop = text and loops.loop_of(text, sum(p.array.size for p in alike))
             pack = loop and Looped(optimizer, names, alike, loop)
             if pack and pack.apart:
@@ -173,8 +173,8 @@ class Packs:
     def still(self, optimizer, params, group):
         """Tell whether the packs are still valid: nothing was replaced, and no missing loop has come since."""
         return (
-            optimizer.states(group) == self.names
-            and optimizer._form(group) == self.form
+            optimizer._state_names(group) == self.names
+            and optimizer._lines(group) == self.form
             and len(params) == len(self.params)
             and self.loops == loops.available()
             and not (self.missing and (loops.state.waits or self.arrived != loops.arrived))
@@ -239,9 +239,9 @@ class FlatParameters:
 
     def __init__(self, optimizer, names, params):
         self.params, self.arrays = params, [p.array for p in params]
-        self.own = [optimizer.state[p] for p in params] if names or optimizer.counts_steps else []
+        self.own = [optimizer.state[p] for p in params] if names or optimizer._counts_steps else []
         fresh = any(state.get(name) is None for state in self.own for name in names)
-        self.steps = [step_tensor(state) for state in self.own] if optimizer.counts_steps else []
+        self.steps = [step_tensor(state) for state in self.own] if optimizer._counts_steps else []
         self.count = self.steps[0].item() if self.steps else 0.0 if fresh else 1.0
         self.kept = []  # (state, name, tensor, its array)
         begin = optimizer.defaults.get("initial_accumulator_value", 0.0)
@@ -303,12 +303,12 @@ class FlatParameters:
         """Let the optimizer change values and states."""
         if len(self.params) == 1:
             arrays = self.arrays[0], self.params[0]._grad.array, *self.states
-            change(partial(optimizer.signed_update, group, step), arrays)
+            change(partial(optimizer._signed_formula, group, step), arrays)
             return
         for x, p, (value, gradient) in zip(self.arrays, self.params, self.parts):
             value[...] = x
             gradient[...] = p._grad.array
-        optimizer.update(group, step, self.p, -self.g if group["maximize"] else self.g, *self.states)
+        optimizer._formula(group, step, self.p, -self.g if group["maximize"] else self.g, *self.states)
         for x, (value, _) in zip(self.arrays, self.parts):
             x[...] = value
 
@@ -353,7 +353,7 @@ class Listed(FlatParameters):
         for (x, *states), p in zip(self.rows, self.params):
             g = p._grad.array
             rows.append((x, g if g.shape == x.shape else g.reshape(-1), *states))
-        update = partial(optimizer.signed_update, group, step)
+        update = partial(optimizer._signed_formula, group, step)
         kernels[type(self.arrays[0])].update(update, rows, written.setdefault(step, {}))
 
 
@@ -382,8 +382,8 @@ class Looped(FlatParameters):
         self.table = loops.Table(rows)
 
     def move(self, optimizer, group, step, written):
-        update = partial(optimizer.signed_update, group, step)
-        first = optimizer.begins and step == 1
+        update = partial(optimizer._signed_formula, group, step)
+        first = optimizer._begins_otherwise and step == 1
         numbers = None if first else loops.numbers_of(update, self.table.width)
         if numbers is None:
             for p, (x, *states) in zip(self.params, self.rows):
@@ -453,9 +453,9 @@ def move(x, target, share):
 class SGD(Algorithm):
     """p -= lr * g, with momentum in one of two forms (Sutskever et al., 2013)."""
 
-    counts_steps = False
-    begins = True
-    switches = "weight_decay", "momentum", "nesterov", "maximize"
+    _counts_steps = False
+    _begins_otherwise = True
+    _switches = "weight_decay", "momentum", "nesterov", "maximize"
     _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused".split()
     _newer = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
     _read = (), ("momentum", "weight_decay", "lr", "dampening")
@@ -467,10 +467,10 @@ class SGD(Algorithm):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, locals())
 
-    def states(self, group):
+    def _state_names(self, group):
         return ("momentum_buffer",) if group["momentum"] else ()
 
-    def update(self, group, step, p, g, buffer=None):
+    def _formula(self, group, step, p, g, buffer=None):
         if group["weight_decay"]:
             g = g + p * as_number(group["weight_decay"])
         if buffer is not None:
@@ -486,7 +486,7 @@ class SGD(Algorithm):
 class Adam(Algorithm):
     """Running means of g and g**2 (Kingma and Ba, 2015); ``amsgrad``: the largest g**2 mean (Reddi et al., 2018)."""
 
-    switches = "weight_decay", "decoupled_weight_decay", "amsgrad", "maximize"
+    _switches = "weight_decay", "decoupled_weight_decay", "amsgrad", "maximize"
     _options = ("lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused "
                "decoupled_weight_decay").split()  # fmt: skip
     _newer = {"amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
@@ -509,13 +509,13 @@ class Adam(Algorithm):
         betas = tuple(betas)
         super().__init__(params, locals())
 
-    def states(self, group):
+    def _state_names(self, group):
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if group["amsgrad"] else 2]
 
-    def writes(self, group):
+    def _number_of_writes(self, group):
         return 2 if group["decoupled_weight_decay"] and group["weight_decay"] else 1
 
-    def update(self, group, step, p, g, mean, square, largest=None):
+    def _formula(self, group, step, p, g, mean, square, largest=None):
         lr, (beta1, beta2), decay = as_number(group["lr"]), map(as_number, group["betas"]), group["weight_decay"]
         if decay and group["decoupled_weight_decay"]:
             p *= 1 - lr * decay
@@ -553,7 +553,7 @@ class AdamW(Adam):
 class RMSprop(Algorithm):
     """g divided by the root of a running mean of g**2 (Hinton, 2012); ``centered``: of its variance (Graves, 2013)."""
 
-    switches = "weight_decay", "momentum", "centered", "maximize"
+    _switches = "weight_decay", "momentum", "centered", "maximize"
     _options = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable".split()
     _newer = {"momentum": 0, "centered": False, "foreach": None, "maximize": False, "differentiable": False,
               "capturable": False}  # fmt: skip
@@ -564,11 +564,11 @@ class RMSprop(Algorithm):
         check_options(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         super().__init__(params, locals())
 
-    def states(self, group):
+    def _state_names(self, group):
         optional = {"momentum_buffer": group["momentum"] > 0, "grad_avg": group["centered"]}
         return ("square_avg", *(name for name, wanted in optional.items() if wanted))
 
-    def update(self, group, step, p, g, square, *others):
+    def _formula(self, group, step, p, g, square, *others):
         lr, alpha, others = as_number(group["lr"]), group["alpha"], [*others]
         if group["weight_decay"]:
             g = g + p * group["weight_decay"]
@@ -601,17 +601,17 @@ class Adagrad(Algorithm):
                       initial_accumulator_value=initial_accumulator_value, eps=eps)  # fmt: skip
         super().__init__(params, locals())
         for group in self.param_groups:
-            Packs(self, self.states(group), group["params"])  # the states are there from the beginning
+            Packs(self, self._state_names(group), group["params"])  # the states are there from the beginning
 
     def __setstate__(self, state):
         super().__setstate__(state)
         for own in self.state.values():
             own["step"]  # each has one from the beginning
 
-    def states(self, group):
+    def _state_names(self, group):
         return ("sum",)
 
-    def update(self, group, step, p, g, total):
+    def _formula(self, group, step, p, g, total):
         if group["weight_decay"]:
             g = g + p * group["weight_decay"]
         total += g * g

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ..autograd.modes import enable_grad, no_grad
 from ..core.tensor import Tensor
 from ..ops.shape import cat
-from .optimizer import Optimizer
+from .optimizer import Optimizer, to_scalar
 
 
 class LBFGS(Optimizer):
@@ -26,11 +26,11 @@ class LBFGS(Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
 
-    def gradient(self):
+    def _gather_flat_grad(self):
         """The gradients of all parameters as one vector."""
         return cat([(p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1)) for p in self._params])
 
-    def move(self, t, d):
+    def _add_grad(self, t, d):
         """Add t * d to the parameters."""
         begin = 0
         for p in self._params:
@@ -40,18 +40,21 @@ class LBFGS(Optimizer):
     @no_grad()
     def step(self, closure):
         """Move the parameters; returns the loss from before."""
+        if len(self.param_groups) != 1:
+            raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
         closure = enable_grad()(closure)
         names = "lr max_iter max_eval tolerance_grad tolerance_change line_search_fn history_size"
         lr, max_iter, max_eval, tolerance_grad, tolerance_change, line_search_fn, history_size = (
             self.param_groups[0][name] for name in names.split()
         )
+        lr = to_scalar(lr)
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         before = closure()
-        loss, evals = before.item(), 1
+        loss, evals = float(before), 1
         state["func_evals"] += 1
-        g = self.gradient()
+        g = self._gather_flat_grad()
         if g.abs().max() <= tolerance_grad:
             return before
         d, t, previous, H = (state.get(k) for k in ("d", "t", "prev_flat_grad", "H_diag"))
@@ -71,16 +74,16 @@ class LBFGS(Optimizer):
                 break
             calls = 0
             if line_search_fn is None:
-                self.move(t, d)
+                self._add_grad(t, d)
                 if n != max_iter:
-                    loss, calls = closure().item(), 1
-                    g = self.gradient()
+                    loss, calls = float(closure()), 1
+                    g = self._gather_flat_grad()
             elif line_search_fn != "strong_wolfe":
                 raise RuntimeError("only 'strong_wolfe' is supported")
             else:
-                at = partial(self.at, closure, [p.clone() for p in self._params], d)
-                (t, loss, g, _), calls = strong_wolfe(at, Point(0, loss, g, slope), t, d)
-                self.move(t, d)
+                at = partial(self._point_at, closure, [p.clone() for p in self._params], d)
+                (t, loss, g, _), calls = strong_wolfe(at, Point(0, loss, g, slope), t, d, most=max_eval - evals)
+                self._add_grad(t, d)
             flat = g.abs().max() <= tolerance_grad
             still = d.mul(t).abs().max() <= tolerance_change or abs(loss - last) < tolerance_change
             evals += calls
@@ -90,10 +93,10 @@ class LBFGS(Optimizer):
         state.update(d=d, t=t, old_dirs=ys, old_stps=ss, ro=ro, H_diag=H, prev_flat_grad=previous, prev_loss=last)
         return before
 
-    def at(self, closure, begin, d, t):
+    def _point_at(self, closure, begin, d, t):
         """The Point at a distance t along d; the parameters stay where they began."""
-        self.move(t, d)
-        loss, g = closure().item(), self.gradient()
+        self._add_grad(t, d)
+        loss, g = float(closure()), self._gather_flat_grad()
         for p, value in zip(self._params, begin, strict=True):
             p.copy_(value)
         return Point(t, loss, g, g.dot(d))

@@ -12,7 +12,7 @@ from ..arrays.warn import warn
 from ..core.tensor import Tensor
 from ..help import public
 from . import messages
-from .optimizer import Optimizer
+from .optimizer import Optimizer, to_scalar
 
 
 def cloned(value):
@@ -27,7 +27,7 @@ def values(optimizer, key):
 def set_value(group, key, value):
     """Set an option; one that is a tensor keeps its memory."""
     if isinstance(group[key], Tensor):
-        group[key].fill_(value)
+        group[key].fill_(to_scalar(value))
     else:
         group[key] = value
 
@@ -69,15 +69,11 @@ def take_over(x, state):
 
 
 class LRScheduler:
-    """Sets the learning rate of each group of an optimizer at every ``step``.  A subclass writes ``get_lr``.
-
-    One whose rates follow from those before writes ``rate(lr, base_lr)``, and ``closed(base_lr)`` for any epoch.
-    """
+    """Sets the learning rate of each group of an optimizer at every ``step``.  A subclass writes ``get_lr``."""
 
     _get_lr_called_within_step = False
     _is_initial = False
     _apart = ""  # the attribute that is saved as its ``own_state``
-    closed = None
 
     def __init__(self, optimizer, last_epoch=-1):
         check_optimizer(optimizer)
@@ -122,14 +118,9 @@ class LRScheduler:
         """The next learning rates of the groups."""
         if not self._get_lr_called_within_step:
             warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
-        return self._rates()
+        return self._next_rates()
 
-    def _rates(self):
-        bases = chain(self.base_lrs, repeat(None))  # of fewer groups, if another optimizer's state was loaded
-        return [self.rate(lr, base) for lr, base in zip(values(self.optimizer, "lr"), bases)]
-
-    def rate(self, lr, base_lr):
-        """The next learning rate of a group from the last and the first one."""
+    def _next_rates(self):
         raise NotImplementedError
 
     @outside_of_captures
@@ -150,19 +141,34 @@ class LRScheduler:
             self.last_epoch += 1
         else:
             self.last_epoch = epoch
-        jumps = epoch is not None and self.closed is not None
-        self._set([self.closed(base) for base in self.base_lrs] if jumps else None)
+        closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
+        set_rates(self, closed or self.get_lr)
 
-    def _set(self, rates=None):
-        """Set learning rates, those of ``get_lr()`` by default."""
-        self._get_lr_called_within_step = True
-        try:
-            rates = self.get_lr() if rates is None else rates
-        finally:
-            self._get_lr_called_within_step = False
-        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
-            set_value(group, "lr", lr)
-        self._last_lr = values(self.optimizer, "lr")
+
+def set_rates(scheduler, rates):
+    """Set the learning rates that a method of a scheduler gives."""
+    scheduler._get_lr_called_within_step = True
+    try:
+        new = rates()
+    finally:
+        scheduler._get_lr_called_within_step = False
+    for group, lr in zip(scheduler.optimizer.param_groups, new, strict=True):
+        set_value(group, "lr", lr)
+    scheduler._last_lr = values(scheduler.optimizer, "lr")
+
+
+class FromTheLastRate(LRScheduler):
+    """A scheduler whose rates follow from those before: a subclass writes formulas for one group.
+
+    ``_next_rate(lr, base_lr)`` is the rate after ``lr``, and ``_closed_form(base_lr)`` that of any epoch.
+    """
+
+    def _next_rates(self):
+        bases = chain(self.base_lrs, repeat(None))  # of fewer groups, if another optimizer's state was loaded
+        return [self._next_rate(lr, base) for lr, base in zip(values(self.optimizer, "lr"), bases)]
+
+    def _get_closed_form_lr(self):
+        return [self._closed_form(base) for base in self.base_lrs]
 
 
 class WithFunctions(LRScheduler):
@@ -178,49 +184,55 @@ class WithFunctions(LRScheduler):
 class LambdaLR(WithFunctions):
     """The first learning rate times a function of the epoch."""
 
-    def _rates(self):
+    def _next_rates(self):
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
 class MultiplicativeLR(WithFunctions):
     """The last learning rate times a function of the epoch."""
 
-    def _rates(self):
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        for f in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
+            if not callable(f):
+                raise TypeError(f"lr_lambda should be a function, but got {type(f).__name__}")
+        super().__init__(optimizer, lr_lambda, last_epoch)
+
+    def _next_rates(self):
         rates = values(self.optimizer, "lr")
         if self._is_initial:
             return rates
         return [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, rates, strict=True)]
 
 
-class StepLR(LRScheduler):
+class StepLR(FromTheLastRate):
     """Times ``gamma`` every ``step_size`` epochs."""
 
     def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, lr, base_lr):
+    def _next_rate(self, lr, base_lr):
         return lr if self.last_epoch == 0 or self.last_epoch % self.step_size else lr * self.gamma
 
-    def closed(self, base_lr):
+    def _closed_form(self, base_lr):
         return base_lr * self.gamma ** (self.last_epoch // self.step_size)
 
 
-class MultiStepLR(LRScheduler):
+class MultiStepLR(FromTheLastRate):
     """Times ``gamma`` at each of the epochs ``milestones``."""
 
     def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, lr, base_lr):
+    def _next_rate(self, lr, base_lr):
         return lr * self.gamma ** self.milestones[self.last_epoch] if self.last_epoch in self.milestones else lr
 
-    def closed(self, base_lr):
+    def _closed_form(self, base_lr):
         return base_lr * self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch)
 
 
-class ConstantLR(LRScheduler):
+class ConstantLR(FromTheLastRate):
     """Times ``factor`` for the first ``total_iters`` epochs."""
 
     def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
@@ -229,16 +241,16 @@ class ConstantLR(LRScheduler):
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, lr, base_lr):
+    def _next_rate(self, lr, base_lr):
         if self.last_epoch == 0:
             return lr * self.factor
         return lr * (1.0 / self.factor) if self.last_epoch == self.total_iters else lr
 
-    def closed(self, base_lr):
+    def _closed_form(self, base_lr):
         return base_lr * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor))
 
 
-class LinearLR(LRScheduler):
+class LinearLR(FromTheLastRate):
     """Times a factor that goes from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs."""
 
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
@@ -249,7 +261,7 @@ class LinearLR(LRScheduler):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, lr, base_lr):
+    def _next_rate(self, lr, base_lr):
         if self.last_epoch == 0:
             return lr * self.start_factor
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -257,50 +269,50 @@ class LinearLR(LRScheduler):
         way = self.end_factor - self.start_factor
         return lr * (1.0 + way / (self.total_iters * self.start_factor + (self.last_epoch - 1) * way))
 
-    def closed(self, base_lr):
+    def _closed_form(self, base_lr):
         way = self.end_factor - self.start_factor
         return base_lr * (self.start_factor + way * min(self.total_iters, self.last_epoch) / self.total_iters)
 
 
-class ExponentialLR(LRScheduler):
+class ExponentialLR(FromTheLastRate):
     """Times ``gamma`` every epoch."""
 
     def __init__(self, optimizer, gamma, last_epoch=-1):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, lr, base_lr):
+    def _next_rate(self, lr, base_lr):
         return lr if self._is_initial else lr * self.gamma
 
-    def closed(self, base_lr):
+    def _closed_form(self, base_lr):
         return base_lr * self.gamma**self.last_epoch
 
 
-class PolynomialLR(LRScheduler):
+class PolynomialLR(FromTheLastRate):
     """Down to zero in ``total_iters`` epochs, as a power of what is left of them."""
 
     def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, lr, base_lr):
+    def _next_rate(self, lr, base_lr):
         if self._is_initial or self.last_epoch > self.total_iters:
             return lr
         left = [1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1)]
         return lr * (left[0] / left[1]) ** self.power
 
-    def closed(self, base_lr):
+    def _closed_form(self, base_lr):
         return base_lr * (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
 
 
-class CosineAnnealingLR(LRScheduler):
+class CosineAnnealingLR(FromTheLastRate):
     """Down to ``eta_min`` in ``T_max`` epochs and up again, along a cosine (Loshchilov and Hutter, 2017)."""
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, lr, base_lr):
+    def _next_rate(self, lr, base_lr):
         epoch, T, low = self.last_epoch, self.T_max, self.eta_min
         if self._is_initial:
             return lr
@@ -310,7 +322,7 @@ class CosineAnnealingLR(LRScheduler):
             return lr + (base_lr - low) * (1 - math.cos(pi / T)) / 2
         return (1 + math.cos(pi * epoch / T)) / (1 + math.cos(pi * (epoch - 1) / T)) * (lr - low) + low
 
-    def closed(self, base_lr):
+    def _closed_form(self, base_lr):
         return self.eta_min + (base_lr - self.eta_min) * (1 + math.cos(pi * self.last_epoch / self.T_max)) / 2
 
 
@@ -327,7 +339,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def _rates(self):
+    def _next_rates(self):
         share = (1 + math.cos(pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
@@ -352,7 +364,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
             self.T_i = self.T_0 * self.T_mult**n
         self.last_epoch = math.floor(epoch)
-        self._set()
+        set_rates(self, self.get_lr)
 
 
 # ---- momentum that goes the other way
@@ -425,7 +437,7 @@ class OneCycleLR(WithMomentum):
             return (end - start) * share + start
         return end + (start - end) / 2.0 * (math.cos(pi * share) + 1)
 
-    def _rates(self):
+    def _next_rates(self):
         step, first = self.last_epoch, 0.0
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
@@ -481,7 +493,7 @@ class CyclicLR(WithMomentum):
             return self.gamma**x
         return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1)
 
-    def _rates(self):
+    def _next_rates(self):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -502,7 +514,7 @@ class OfSchedulers(LRScheduler):
     _apart = "_schedulers"
     _verb = ""
 
-    def _check(self, optimizer, schedulers):
+    def _check_schedulers(self, optimizer, schedulers):
         name = type(self).__name__
         if not schedulers:
             raise ValueError(f"{name} expects at least one scheduler{self._verb}, but got no scheduler.")
@@ -520,7 +532,7 @@ class SequentialLR(OfSchedulers):
     """One scheduler after another: the next one begins anew at each of the epochs ``milestones``."""
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
-        self._check(optimizer, schedulers)
+        self._check_schedulers(optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(messages.NUMBER_OF_SCHEDULERS.format(len(schedulers), len(milestones)))
         self._schedulers, self._milestones = schedulers, milestones
@@ -560,7 +572,7 @@ class ChainedScheduler(OfSchedulers):
     _verb = " to be chained"
 
     def __init__(self, schedulers, optimizer=None):
-        self._check(optimizer or (schedulers[0].optimizer if schedulers else None), schedulers)
+        self._check_schedulers(optimizer or (schedulers[0].optimizer if schedulers else None), schedulers)
         self._schedulers, self.optimizer = schedulers, optimizer or schedulers[0].optimizer
         self._last_lr = values(self.optimizer, "lr")
 

@@ -14,6 +14,9 @@ from ..nn.module import clear_gradients, full_name
 from . import messages
 
 required = object()  # the default of an option that has none
+HOOKS = [f"_optimizer_{what}_hooks" for what in (
+    "step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post",
+)]  # fmt: skip
 
 
 def with_hooks(step):
@@ -46,10 +49,6 @@ def with_hooks(step):
 class Optimizer:
     """Holds parameters in ``param_groups``, each with its options, and their ``state``.  A subclass writes ``step``."""
 
-    HOOKS = [f"_optimizer_{what}_hooks" for what in (
-        "step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post",
-    )]  # fmt: skip
-
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "step" in vars(cls) and not hasattr(cls.step, "hooked"):
@@ -57,7 +56,7 @@ class Optimizer:
 
     def __init__(self, params, defaults):
         self.defaults = defaults
-        self._prepare()
+        self._set_up_unsaved()
         if isinstance(params, Tensor):
             raise TypeError(messages.PARAMS_ARE_A_TENSOR.format(full_name(params)))
         self.state = defaultdict(dict)
@@ -73,12 +72,13 @@ class Optimizer:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        self._prepare()
+        self._set_up_unsaved()
+        self.defaults.setdefault("differentiable", False)
 
-    def _prepare(self):
+    def _set_up_unsaved(self):
         """Set up what is there besides options and states, and is not saved."""
         own = self.__dict__
-        for name in self.HOOKS:
+        for name in HOOKS:
             own.setdefault(name, OrderedDict())
 
     def __repr__(self):
@@ -122,9 +122,10 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
         if len(set(params)) != len(params):
             warn(messages.DUPLICATE_PARAMETERS)
+        named = "param_names" in param_group
         for group in self.param_groups:
-            if ("param_names" in group) != bool(names):
-                raise ValueError(messages.WITH_OR_WITHOUT_NAMES.format("with" if names else "without"))
+            if ("param_names" in group) != named:
+                raise ValueError(messages.WITH_OR_WITHOUT_NAMES.format("with" if named else "without"))
             if not set(params).isdisjoint(group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
@@ -136,24 +137,17 @@ class Optimizer:
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         every = [p for group in self.param_groups for p in group["params"]]
-        number = {id(p): i for i, p in reversed([*enumerate(every)])}
+        number = {id(p): i for i, p in enumerate(every)}
         groups = []
         for group in self.param_groups:
             options = {key: value for key, value in group.items() if key != "params"}
             groups.append({**options, "params": [number[id(p)] for p in group["params"]]})
         state = {number[id(p)] if isinstance(p, Tensor) else p: values for p, values in self.state.items()}
-        return self._passed_on("state_dict_post", {"state": state, "param_groups": groups})
-
-    def _passed_on(self, kind, value):
-        """A value as hooks have it, each of which may return another one."""
-        for hook in self.__dict__[f"_optimizer_{kind}_hooks"].values():
-            new = hook(self, value)
-            value = value if new is None else new
-        return value
+        return passed_on(self, "state_dict_post", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict):
         """Take over states and options.  ValueError if the groups are not as many, or not as large."""
-        state_dict = self._passed_on("load_state_dict_pre", state_dict.copy())
+        state_dict = passed_on(self, "load_state_dict_pre", state_dict.copy())
         groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
         if len(groups) != len(saved):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -196,6 +190,19 @@ class Optimizer:
     def register_load_state_dict_post_hook(self, hook, prepend=False):
         """Call ``hook(optimizer)`` after ``load_state_dict``."""
         return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+
+def passed_on(optimizer, kind, value):
+    """A value as hooks have it, each of which may return another one."""
+    for hook in vars(optimizer)[f"_optimizer_{kind}_hooks"].values():
+        new = hook(optimizer, value)
+        value = value if new is None else new
+    return value
+
+
+def to_scalar(option):
+    """An option; one that is a tensor of one element without its dims."""
+    return option.squeeze() if isinstance(option, Tensor) else option
 
 
 def cast_state(value, p, key=None):

@@ -230,7 +230,7 @@ OPTIONS = [
 def algorithm(name, options):
     optimizer = getattr(engine.optim, name)([engine.zeros(1, requires_grad=True)], lr=0.05, **options)
     group = optimizer.param_groups[0]
-    return optimizer, group, len(optimizer.states(group))
+    return optimizer, group, len(optimizer._state_names(group))
 
 
 KINDS = list(zip(FLOATS, (1, 2, 3, 3), strict=True))  # the dtype of an optimizer's arrays, and how many rows of them
@@ -247,7 +247,7 @@ def test_the_step_of_an_optimizer_is_one_kernel(name, options, dtype, rows):
     ours = [row + [np.full_like(row[0], begin) for _ in range(states)] for row in ours]
     theirs = [[a.copy() for a in row] for row in ours]
     for step in (1.0, 2.0, 3.0):
-        update = partial(optimizer.signed_update, group, step)
+        update = partial(optimizer._signed_formula, group, step)
         kernels.update(update, ours)
         for row in theirs:
             wide = [a.astype(np.float32) if dtype in HALVES else a for a in row]  # computed in float32, rounded once
@@ -265,7 +265,7 @@ def test_a_scheduler_changes_no_program(kernels):
     row = [RANDOM.standard_normal(3) for _ in range(2)] + [np.zeros(3) for _ in range(states)]
     for step in range(1, 6):
         group["lr"] = 0.1 / step
-        kernels.update(partial(optimizer.signed_update, group, float(step)), [row])
+        kernels.update(partial(optimizer._signed_formula, group, float(step)), [row])
     assert len(kernels.made) == 1 and kernels.launched == 5
 
 
@@ -275,7 +275,7 @@ def test_packs_of_one_step_share_what_is_written_but_not_with_another_step(kerne
 
     def update(*args):
         formulas.append(group["lr"])
-        optimizer.signed_update(group, 1.0, *args)
+        optimizer._signed_formula(group, 1.0, *args)
 
     for share in (written, written, {}):
         kernels.update(update, [rows], share)
@@ -288,7 +288,7 @@ def test_the_text_of_a_kernel_can_be_read():
     kernels = Kernels(lambda *args, **options: made.append((args, options)) or (lambda *a, **o: None), np, np.ndarray)
     optimizer, group, _ = algorithm("SGD", {"momentum": 0.9})
     arrays = [np.zeros(3, np.float32) for _ in range(3)]
-    kernels.update(partial(optimizer.signed_update, group, 2.0), [arrays] * 2)
+    kernels.update(partial(optimizer._signed_formula, group, 2.0), [arrays] * 2)
     (((inputs, outputs, text, name), options),) = made
     assert inputs == "raw float32 x1_0, raw float32 x1_1, int64 size_0, float32 n0, float32 n1"
     assert outputs == "raw float32 x0_0, raw float32 x0_1, raw float32 x2_0, raw float32 x2_1"
@@ -352,7 +352,7 @@ def test_parameters_of_all_kinds_are_moved_by_few_kernels(name, options, dtype, 
             for p in params:
                 p.data, p.grad = p.data.float(), p.grad.float()
         optimizer = getattr(engine.optim, name)(params, lr=0.05, **options)
-        names = optimizer.states(optimizer.param_groups[0])
+        names = optimizer._state_names(optimizer.param_groups[0])
         for _ in range(3):
             optimizer.step()
             results = [*(p.detach() for p in params), *(optimizer.state[p][n] for p in params for n in names)]

@@ -10,6 +10,7 @@ OPTIONS = [
     {"history_size": 2, "max_iter": 9},
     {"line_search_fn": "strong_wolfe"},
     {"line_search_fn": "strong_wolfe", "lr": 0.05, "history_size": 3},
+    {"line_search_fn": "strong_wolfe", "max_iter": 4, "lr": 0.01},  # too few evaluations for the searches
     {"max_eval": 3},
     {"tolerance_grad": 0.5},
 ]
@@ -65,6 +66,25 @@ def test_a_linear_model_is_fitted_to_the_last_digit():
     assert model.bias.item() == pytest.approx(3.0, abs=1e-3)
 
 
+def test_a_closure_may_return_a_number_and_the_rate_be_a_tensor():
+    torch = pytest.importorskip("torch")
+
+    def way(library, search):
+        x = library.tensor([3.0, -1.0], dtype=library.float64, requires_grad=True)
+        optimizer = library.optim.LBFGS([x], lr=library.tensor([0.5]), max_iter=3, line_search_fn=search)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = ((x - 1) ** 4).sum()
+            loss.backward()
+            return loss.item()
+
+        return [optimizer.step(closure) for _ in range(3)] + x.tolist()
+
+    for search in (None, "strong_wolfe"):
+        assert way(engine, search) == pytest.approx(way(torch, search), rel=1e-5)
+
+
 def test_a_saved_state_goes_on_as_if_nothing_had_been():
     def program(saved):
         x = engine.tensor([-1.2, 1.0], dtype=engine.float64, requires_grad=True)
@@ -92,6 +112,10 @@ def test_wrong_options():
         engine.optim.LBFGS([x], lr=-1)
     with pytest.raises(ValueError, match="LBFGS doesn't support per-parameter options"):
         engine.optim.LBFGS([{"params": [x]}, {"params": [engine.ones(1)]}])
+    optimizer = engine.optim.LBFGS([x])
+    optimizer.add_param_group({"params": [engine.ones(1)]})
+    with pytest.raises(AssertionError, match="Expected exactly one param_group, but got 2"):
+        optimizer.step(lambda: x.sum())
     optimizer = engine.optim.LBFGS([x], line_search_fn="backtracking")
 
     def closure():

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import operator
 import pickle
 import warnings
 
@@ -459,6 +460,7 @@ torch.optim.SGD([("a", p), q])
 torch.optim.SGD([{"params": [("a", p)]}, {"params": [q]}])
 o.add_param_group({"params": [p]})
 o.add_param_group({"params": [("a", q)]})
+o.add_param_group({"params": [q], "param_names": ["q"]})
 o.add_param_group([q])
 torch.optim.Optimizer([p], {}).step()
 o.load_state_dict({"state": {}, "param_groups": []})
@@ -469,6 +471,7 @@ torch.optim.lr_scheduler.ConstantLR(o, factor=2)
 torch.optim.lr_scheduler.LinearLR(o, start_factor=0)
 torch.optim.lr_scheduler.LinearLR(o, end_factor=2)
 torch.optim.lr_scheduler.LambdaLR(o, [abs, abs])
+torch.optim.lr_scheduler.MultiplicativeLR(o, 0.95)
 torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, 0)
 torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, 1, 0)
 torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(o, 1, eta_min="a")
@@ -501,6 +504,16 @@ torch.optim.lr_scheduler.ChainedScheduler([])
         print(named.param_groups[0]["param_names"], named.state_dict()["param_groups"])
         named.load_state_dict(named.state_dict())
         print(named)
+        twin = torch.optim.SGD([{"params": [m[0].bias], "param_names": ["b"]}], lr=0.1)
+        twin.add_param_group({"params": [m[1].bias], "param_names": ["c"]})
+        print(twin)
+        twice = torch.optim.SGD([m[0].bias, m[0].bias, m[1].bias], lr=0.1, momentum=0.5)
+        m(torch.ones(1, 1)).sum().backward()
+        twice.step()
+        print(twice.state_dict()["param_groups"], [*twice.state_dict()["state"]])
+        plain = torch.optim.Optimizer([m[0].bias], {})
+        plain.load_state_dict(plain.state_dict())
+        print(plain.defaults)
     """,
     "a training loop": """
         torch.manual_seed(0)
@@ -615,6 +628,44 @@ torch.optim.lr_scheduler.ChainedScheduler([])
             s.step()
         print(s.get_last_lr(), s.state_dict(), s.get_lr())
     """,
+    "closed forms of one's own": """
+        class Own(torch.optim.lr_scheduler.LRScheduler):
+            def get_lr(self):
+                return [1.0]
+
+            def _get_closed_form_lr(self):
+                return [2.0]
+
+        class Half(torch.optim.lr_scheduler.StepLR):
+            def _get_closed_form_lr(self):
+                return [lr / 2 for lr in super()._get_closed_form_lr()]
+
+        o = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+        o.step()
+        for s in (Own(o), Half(o, 2)):
+            s.step()
+            print(s.get_last_lr())
+            s.step(3)
+            print(s.get_last_lr())
+    """,
+    "names of one's own": """
+        class Adam(torch.optim.Adam):
+            update, states, writes, text, begins = 1, 2, 3, 4, 5
+
+        class Step(torch.optim.lr_scheduler.StepLR):
+            def __init__(self, optimizer):
+                self.rate, self.closed = 0.5, True
+                super().__init__(optimizer, 1)
+
+        p = nn.Parameter(torch.ones(1))
+        o = Adam([p], lr=0.1)
+        s = Step(o)
+        p.sum().backward()
+        o.step()
+        s.step()
+        s.step(3)
+        print(p, s.get_last_lr(), s.state_dict())
+    """,
     "a scheduler that is stepped too early": GROUPS + "s = torch.optim.lr_scheduler.StepLR(o, 1)\ns.step()\ns.step()",
     "an optimizer that was stepped before its scheduler was made": GROUPS
     + "o.step()\ns = torch.optim.lr_scheduler.StepLR(o, 1)\ns.step()\nprint(s.get_last_lr())",
@@ -624,13 +675,14 @@ torch.optim.lr_scheduler.ChainedScheduler([])
     + "s = torch.optim.lr_scheduler.ExponentialLR(o, 0.5)\no.step()\ns.step(3)\nprint(s.get_last_lr(), s.last_epoch)",
     "get_lr outside of step": GROUPS + "print(torch.optim.lr_scheduler.ExponentialLR(o, 0.5).get_lr())",
     "a rate that is a tensor": """
-        p = nn.Parameter(torch.ones(1))
-        o = torch.optim.Adam([p], lr=torch.tensor(0.5))
-        s = torch.optim.lr_scheduler.ExponentialLR(o, 0.5)
-        p.sum().backward()
-        o.step()
-        s.step()
-        print(o, s.get_last_lr(), p, s.base_lrs)
+        for lr in (0.5, [0.5]):
+            p = nn.Parameter(torch.ones(1))
+            o = torch.optim.Adam([p], lr=torch.tensor(lr))
+            s = torch.optim.lr_scheduler.ExponentialLR(o, 0.5)
+            p.sum().backward()
+            o.step()
+            s.step()
+            print(o, s.get_last_lr(), p, s.base_lrs)
     """,
     "one step too many": """
         o = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0, momentum=0.9)
@@ -719,6 +771,17 @@ def test_schedulers_warn_no_more_than_pytorch():
         for _ in range(6):
             o.step()
             s.step()
+
+
+NAMES = ["Optimizer", "LBFGS", *(m.split("(")[0] for m in NAMED)]
+NAMES += sorted({"lr_scheduler." + m.split("(")[0] for m in [*SCHEDULERS, *PLATEAUS]})
+
+
+@over("name", NAMES)
+def test_a_subclass_finds_no_public_names_but_pytorchs(name):
+    torch = pytest.importorskip("torch")
+    mine, theirs = (set(dir(operator.attrgetter(name)(library.optim))) for library in (engine, torch))
+    assert not {n for n in mine - theirs if n[0] != "_"}
 
 
 @over("name, threads", itertools.product(["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"], [1, 2]))

@@ -259,7 +259,7 @@ def test_numbers_of_numpys_own_dtypes_take_the_other_way():
 
 def test_a_formula_of_somebody_elses_is_not_written_down():
     class Signs(optim.Adam):
-        def update(self, group, step, p, g, *states):
+        def _formula(self, group, step, p, g, *states):
             p -= group["lr"] * (1.0 if step > 1 else 2.0)
 
     p = engine.zeros(3, requires_grad=True)

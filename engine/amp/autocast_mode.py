@@ -259,10 +259,10 @@ def install():
 
 def device_kind(device_type):
     """The kind of device that a string names.  RuntimeError for those for which there is no autocast."""
-    if device_type not in TABLES:
-        devices.device(device_type)
+    kind = devices.device(device_type).type
+    if kind not in TABLES:
         raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
-    return device_type
+    return kind
 
 
 def is_autocast_available(device_type):
@@ -329,11 +329,6 @@ def autocast_decrement_nesting():
 LOWER = (dtypes.bfloat16, dtypes.float16)
 
 
-def present(kind):
-    """Tell whether arrays can be on a kind of device."""
-    return kind != "cuda" or devices.has_cuda()
-
-
 class autocast(ContextDecorator):
     """A block, or a decorated function, in which operations run in the dtype that suits them."""
 
@@ -341,11 +336,12 @@ class autocast(ContextDecorator):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_kind(device_type)
-        self.fast_dtype = state.dtype[device_type] if dtype is None else dtype
+        self.fast_dtype = state.dtype[self.device] if dtype is None else dtype
         self._cache_enabled = state.cache_enabled if cache_enabled is None else cache_enabled
-        if enabled and not present(device_type):
-            warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
-            enabled = False
+        if enabled and device_type == "cuda":  # whatever the dtype
+            if not devices.has_cuda():
+                warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
+                enabled = False
         elif enabled and self.fast_dtype not in LOWER:
             warn(messages.DTYPE_NOT_SUPPORTED.format(device_type.upper(), ", ".join(map(str, LOWER))))
             enabled = False

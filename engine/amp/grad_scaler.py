@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from enum import Enum
 
 from ..arrays import dtypes
+from ..arrays.devices import has_cuda
 from ..arrays.warn import warn
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
 from ..nn.utils import gradients, multiplied  # type: ignore[attr-defined]  # not public
 from ..ops.creation import full
 from . import messages
-from .autocast_mode import device_kind, present
 
 
 class OptState(Enum):
@@ -42,7 +42,7 @@ class GradScaler:
     def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
                  enabled=True):  # fmt: skip
         self._device, self._enabled = device, enabled
-        if enabled and not present(device_kind(device)):
+        if enabled and device == "cuda" and not has_cuda():
             warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             self._enabled = False
         if self._enabled:

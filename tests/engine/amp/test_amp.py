@@ -207,6 +207,15 @@ PROGRAMS = {
                 print(rnn(y)[0].dtype, rnn(packed)[0].data.dtype)
             rnn(y)
     """,
+    "devices with an index": """
+        with torch.autocast("cpu:0", dtype=torch.bfloat16):
+            print((torch.ones(1, 1) @ torch.ones(1, 1)).dtype, torch.is_autocast_enabled("cpu:0"))
+        with torch.autocast("cuda:0", dtype=torch.float32):
+            print(torch.is_autocast_enabled("cuda"))
+        for device in (torch.device("cpu"), "cuda:0"):
+            s = torch.amp.GradScaler(device, init_scale=2.0)
+            print(s.is_enabled(), s.scale(torch.ones(1)))
+    """,
     "the older names": """
         with torch.cuda.amp.autocast(enabled=False):
             print(torch.cuda.amp.GradScaler(enabled=False).get_scale())

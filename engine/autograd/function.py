@@ -26,6 +26,21 @@ from .graph import Packed  # type: ignore[attr-defined]  # not public
 from .hooks import cotangent
 
 
+class CallRecord:
+    """What the engine keeps of one call of a Function.
+
+    The context has it under one name, as all others there are the program's.
+    """
+
+    saved: tuple | None = ()
+    cleared = False  # it was read once, by a Function that keeps it no longer
+    given: tuple | None = None  # while tangents are given: the arguments and the results
+
+    def node(self, ctx):
+        """The node that the context stands for; a new one if the results are gone."""
+        return self.made() or CustomNode(ctx)
+
+
 class FunctionCtx:
     """The context that ``forward`` leaves for ``backward``, and the ``grad_fn`` of the results.
 
@@ -38,9 +53,9 @@ class FunctionCtx:
     to_save: tuple = ()
     dirty_tensors: tuple = ()
     non_differentiable: tuple = ()
-    _saved: tuple | None = ()
-    _cleared = False  # it was read once, by a Function that keeps it no longer
-    _call: tuple | None = None  # while tangents are given: the arguments and the results
+
+    def __init__(self):
+        self._call_record = CallRecord()
 
     def save_for_backward(self, *tensors):
         """Keep tensors for ``backward``, which finds them in ``saved_tensors``.
@@ -70,42 +85,41 @@ class FunctionCtx:
     @property
     def saved_tensors(self):
         """The tensors given to ``save_for_backward``.  RuntimeError once they are freed, or overwritten in place."""
-        if self._saved is None:
-            raise RuntimeError(errors.FREED if not self._cleared else messages.SAVED_ONCE)
-        found = tuple([self._unpacked(s) for s in self._saved])
+        call = self._call_record
+        if call.saved is None:
+            raise RuntimeError(errors.FREED if not call.cleared else messages.SAVED_ONCE)
+        found = tuple([unpacked(self, s) for s in call.saved])
         if self._forward_cls.clear_saved_tensors_on_access:
-            self._saved, self._cleared = None, True
+            call.saved, call.cleared = None, True
         return found
-
-    def _unpacked(self, saved):
-        if saved is None:
-            return None
-        tensor, i = saved
-        if i is None and type(tensor) is Packed:
-            return Tensor(tensor.array, tensor.node)
-        if i is None:
-            check_saved(tensor.array, self._order)
-            return tensor
-        output = self._outputs[i]() or Output(self._node(), i)
-        if type(tensor) is Packed:
-            return Tensor(tensor.array, output)
-        check_saved(tensor, self._order, self)
-        return Tensor(tensor, output)
-
-    def _node(self):
-        """The node that it stands for; a new one if the results are gone."""
-        return self._made() or CustomNode(self)
 
     def name(self):
         return type(self).__name__
 
-    next_functions = property(lambda self: self._node().next_functions)
-    metadata = property(lambda self: self._node().metadata)
-    register_hook = property(lambda self: self._node().register_hook)
-    register_prehook = property(lambda self: self._node().register_prehook)
+    next_functions = property(lambda self: self._call_record.node(self).next_functions)
+    metadata = property(lambda self: self._call_record.node(self).metadata)
+    register_hook = property(lambda self: self._call_record.node(self).register_hook)
+    register_prehook = property(lambda self: self._call_record.node(self).register_prehook)
 
 
 graph.Node.register(FunctionCtx)
+
+
+def unpacked(ctx, saved):
+    """A saved tensor, from what was kept of it."""
+    if saved is None:
+        return None
+    (tensor, i), call = saved, ctx._call_record
+    if i is None and type(tensor) is Packed:
+        return Tensor(tensor.array, tensor.node)
+    if i is None:
+        check_saved(tensor.array, call.order)
+        return tensor
+    output = call.outputs[i]() or Output(call.node(ctx), i)
+    if type(tensor) is Packed:
+        return Tensor(tensor.array, output)
+    check_saved(tensor, call.order, ctx)
+    return Tensor(tensor, output)
 
 
 def refuse_others(message, args):
@@ -123,8 +137,8 @@ class CustomNode(Node):
 
     def __init__(self, ctx):
         self.ctx = ctx
-        self.parents = ctx._parents
-        self.outputs = len(ctx._results)
+        self.parents = ctx._call_record.parents
+        self.outputs = len(ctx._call_record.results)
         self.time = next(clock)
         notify(Node, self)
 
@@ -134,7 +148,7 @@ class CustomNode(Node):
 
     @saved.setter
     def saved(self, value):
-        self.ctx._saved = value
+        self.ctx._call_record.saved = value
 
     def name(self):
         return self.ctx.name()
@@ -147,44 +161,45 @@ class CustomNode(Node):
 
         ``in_level``: for the level of ``forward_ad``, where tangents are views and are written in place as results are.
         """
-        ctx = self.ctx
-        found = ctx.__dict__.setdefault("_pushed", {})
+        ctx, call = self.ctx, self.ctx._call_record
+        found = vars(call).setdefault("pushed", {})
         key = tuple(map(id, ts))
         if key not in found:
             given = iter(ts)
-            given = [a and next(given) for a in ctx._inputs]
+            given = [a and next(given) for a in call.inputs]
             versions = [None if t is None else t._version for t in given]
-            kept, ctx._saved = ctx._saved, getattr(ctx, "saved_for_forward", ())
+            kept, call.saved = call.saved, getattr(ctx, "saved_for_forward", ())
             try:
-                returned = as_results(ctx._forward_cls.jvp(ctx, *map(partial(wanted, ctx), given, ctx._inputs)))
+                returned = as_results(ctx._forward_cls.jvp(ctx, *map(partial(wanted, ctx), given, call.inputs)))
             finally:
-                ctx._saved = kept
+                call.saved = kept
                 be_quiet()
-            check_tangents(ctx, returned, given, versions if in_level and ctx._call else None)
+            check_tangents(ctx, returned, given, versions if in_level and call.given else None)
             found[key] = returned, ts
         return found[key][0][part]
 
     def vjp(self, g, saved, parents):
-        ctx, function = self.ctx, self.ctx._forward_cls
-        without = () if ctx._materialize_non_diff_grads else ctx._plain
+        ctx, call, function = self.ctx, self.ctx._call_record, self.ctx._forward_cls
+        without = () if ctx._materialize_non_diff_grads else call.plain
         grads = [
             r and materialized(g.get(i), r, ctx.materialize_grads and i not in without)
-            for i, r in enumerate(ctx._results)
+            for i, r in enumerate(call.results)
         ]
-        returned = as_results(function._backward()(ctx, *grads))
+        grads = [grads] if function.boxed_grads_call else grads
+        returned = as_results(backward_of(function)(ctx, *grads))
         be_quiet()
-        n = len(ctx._inputs)
+        n = len(call.inputs)
         if len(returned) > n and all(x is None for x in returned[n:]):
             returned = returned[:n]
         if len(returned) != n:
             raise RuntimeError(messages.NUMBER_OF_GRADIENTS.format(self.name(), n, len(returned)))
-        for i, (x, like) in enumerate(zip(returned, ctx._inputs)):
+        for i, (x, like) in enumerate(zip(returned, call.inputs)):
             if x is None or like is not None and isinstance(x, Tensor):
                 continue
             if like is None:
                 raise RuntimeError(messages.GRADIENT_OF_NO_TENSOR.format(self.name(), i + 1))
             raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
-        of_tensors = [(x, like) for x, like in zip(returned, ctx._inputs) if like is not None]
+        of_tensors = [(x, like) for x, like in zip(returned, call.inputs) if like is not None]
         cotangents = [
             None if x is None or p is None else cotangent(validated_gradient(self, i, x, *like))
             for i, ((x, like), p) in enumerate(zip(of_tensors, parents))
@@ -219,19 +234,20 @@ def check_tangents(ctx, returned, given, versions):
 
     ``versions``: those that the tangents of the arguments had before, if views and writes are to be checked.
     """
+    call = ctx._call_record
     for i, t in enumerate(returned):
         if t is not None and not isinstance(t, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
-    if len(returned) != len(ctx._results):
-        raise RuntimeError(messages.NUMBER_OF_TANGENTS.format(len(ctx._results), len(returned)))
-    for i, (t, like) in enumerate(zip(returned, ctx._results)):
+    if len(returned) != len(call.results):
+        raise RuntimeError(messages.NUMBER_OF_TANGENTS.format(len(call.results), len(returned)))
+    for i, (t, like) in enumerate(zip(returned, call.results)):
         if like is None:
             continue
-        if i in ctx._plain:
+        if i in call.plain:
             if t is not None:
                 raise RuntimeError(messages.TANGENT_OF_A_CONSTANT.format(i))
             continue
-        if versions is not None and is_one_of(ctx._call[1][i], ctx.dirty_tensors):
+        if versions is not None and is_one_of(call.given[1][i], ctx.dirty_tensors):
             check_written_tangent(ctx, i, t, given, versions)
         if t is None or t.array.dtype not in differentiable:
             raise RuntimeError("Expected both tensor and its forward grad to be floating point or complex")
@@ -243,7 +259,7 @@ def check_tangents(ctx, returned, given, versions):
 
 def check_written_tangent(ctx, i, t, given, versions):
     """The tangent of an argument that was written in place must have been written too, and be returned."""
-    args, results = ctx._call
+    args, results = ctx._call_record.given
     k = next((k for k, a in enumerate(args) if a is results[i]), None)
     if k is None:
         raise RuntimeError(messages.DIRTY_IN_FORWARD_MODE)
@@ -255,7 +271,7 @@ def check_written_tangent(ctx, i, t, given, versions):
 
 def check_viewing_tangent(ctx, i, t, given):
     """The tangent of a view of an argument must be a view of that argument's tangent."""
-    args, results = ctx._call
+    args, results = ctx._call_record.given
     base = results[i]._base
     if base is None or is_one_of(results[i], args):
         return
@@ -312,6 +328,7 @@ class Function:
     vjp = backward
     generate_vmap_rule = False
     clear_saved_tensors_on_access = False  # whether ``saved_tensors`` may be read once, and lets go what it gives
+    boxed_grads_call = False  # whether ``backward`` takes the gradients as one list, of which it may let go
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
@@ -320,15 +337,6 @@ class Function:
     @staticmethod
     def vmap(info, in_dims, *args):
         raise NotImplementedError(messages.NO_VMAP)
-
-    @classmethod
-    def _backward(cls):
-        """The ``backward`` of a subclass, which may call it ``vjp``.  RuntimeError if it has both."""
-        if cls.vjp is Function.vjp:
-            return cls.backward
-        if cls.backward is not Function.backward:
-            raise RuntimeError(messages.BACKWARD_AND_VJP)
-        return cls.vjp
 
     @classmethod
     def apply(cls, *args, **kwargs):
@@ -362,20 +370,29 @@ class Function:
             if passes:
                 keep_nodes(ctx, args, parents)
             results = as_results(result)
-            ctx._plain = [  # those outside of the graph
+            ctx._call_record.plain = plain = [  # those outside of the graph
                 i for i, r in enumerate(results)
                 if not isinstance(r, Tensor) or not r.dtype.is_floating_point or is_one_of(r, ctx.non_differentiable)
             ]  # fmt: skip
             recorded = recording and any(ctx.needs_input_grad)
             check_dirty(ctx, args, results, recorded)
             results = tuple([
-                fresh_output(r, ctx, args, not recorded or i in ctx._plain) for i, r in enumerate(results)
+                fresh_output(r, ctx, args, not recorded or i in plain) for i, r in enumerate(results)
             ])  # fmt: skip
         finally:
             mode.enabled, mode.passes = recording, passes
         if recording and any(parents):
             record_call(ctx, parents, args, results)
         return results if isinstance(result, tuple) else results[0]
+
+
+def backward_of(function):
+    """The ``backward`` of a Function, which may call it ``vjp``.  RuntimeError if it has both."""
+    if function.vjp is Function.vjp:
+        return function.backward
+    if function.backward is not Function.backward:
+        raise RuntimeError(messages.BACKWARD_AND_VJP)
+    return function.vjp
 
 
 def keep_nodes(ctx, args, nodes):
@@ -432,16 +449,17 @@ def check_dirty(ctx, args, results, recorded):
 
 def record_call(ctx, parents, args, results):
     """Make the node of a call, and let the differentiable results be its outputs."""
-    ctx._parents = parents
-    ctx._inputs = tuple(map(input_metadata, args))
-    ctx._results = tuple(map(input_metadata, results))
+    call = ctx._call_record
+    call.parents = parents
+    call.inputs = tuple(map(input_metadata, args))
+    call.results = tuple(map(input_metadata, results))
     node = CustomNode(ctx)
-    ctx._made, ctx._order = ref(node), node.time
+    call.made, call.order = ref(node), node.time
     outputs = [Output(node, i) for i in range(len(results))]
-    ctx._outputs = tuple(map(ref, outputs))
-    ctx._call = (args, results) if mode.passes else None
+    call.outputs = tuple(map(ref, outputs))
+    call.given = (args, results) if mode.passes else None
     for i, (r, output) in enumerate(zip(results, outputs)):
-        if not isinstance(r, Tensor) or i in ctx._plain:
+        if not isinstance(r, Tensor) or i in call.plain:
             continue
         if is_one_of(r, ctx.dirty_tensors):
             if r._base is not None and len(results) > 1 and any(ctx.needs_input_grad):
@@ -453,28 +471,28 @@ def record_call(ctx, parents, args, results):
             r.node = output
             if r._base is not None and not any(ctx.needs_input_grad):
                 r.creation_meta = None  # its tangent may be written with it
-            elif r._base is not None and len(results) - len(ctx._plain) > 1:
+            elif r._base is not None and len(results) - len(call.plain) > 1:
                 r.creation_meta = "several"
     numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]
-               or i not in ctx._plain and is_one_of(r, ctx.dirty_tensors)}  # fmt: skip
+               or i not in call.plain and is_one_of(r, ctx.dirty_tensors)}  # fmt: skip
     for i, t in enumerate(ctx.to_save):
         if t is not None and not isinstance(t, Tensor):
             raise TypeError(messages.SAVED_NO_TENSOR.format(i, type(t).__name__))
     if any(t is not None and t.inference for t in ctx.to_save):
         raise RuntimeError(messages.INFERENCE)
-    ctx._saved = tuple([  # a result is kept as its array, for the Tensor would keep the node that keeps it
+    call.saved = tuple([  # a result is kept as its array, for the Tensor would keep the node that keeps it
         None if t is None else (t.array, numbers[id(t)]) if id(t) in numbers else (t, None) for t in ctx.to_save
     ])  # fmt: skip
     if mode.packing:
-        ctx._saved = tuple([s and (Packed(*(s[0], None) if s[1] is not None else (s[0].array, s[0].node)), s[1])
-                            for s in ctx._saved])  # fmt: skip
+        call.saved = tuple([s and (Packed(*(s[0], None) if s[1] is not None else (s[0].array, s[0].node)), s[1])
+                            for s in call.saved])  # fmt: skip
     for i in numbers.values():
         notify(Tensor, results[i])
     if mode.passes and not numbers:
         given = next(a for a in args if isinstance(a, Tensor))
         Tensor(given.array, outputs[0])  # there is no tangent to ask for, but ``jvp`` is called
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
-    ctx._call = None
+    call.given = None
 
 
 def once_differentiable(backward):

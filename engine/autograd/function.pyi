@@ -14,6 +14,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any: ...
     backward: Callable[..., Any]
+    boxed_grads_call: _bool
     clear_saved_tensors_on_access: _bool
     forward: Callable[..., Any]
     generate_vmap_rule: _bool
@@ -22,6 +23,7 @@ class Function:
     vjp: Callable[..., Any]
     vmap: Callable[..., Any]
 class FunctionCtx:
+    def __init__(self) -> None: ...
     dirty_tensors: Any
     def mark_dirty(self, *args: Any) -> Any: ...
     def mark_non_differentiable(self, *args: Any) -> Any: ...

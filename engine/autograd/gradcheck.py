@@ -15,6 +15,7 @@ from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import Node, Output, OutputCotangents, mode, node_class
 from ..core.tensor import Tensor
+from ..ops.creation import empty_like, randn_like
 from ..ops.shape import stack
 from . import messages
 from .gradients import grad
@@ -69,9 +70,8 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, gen_non_contig_grad_output
             raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if grad_outputs is None:
-        draw = np.random.default_rng(0).standard_normal
         outputs = differentiable_outputs(func(*inputs))
-        grad_outputs = [there(draw(o.shape), o).requires_grad_() for o in outputs]
+        grad_outputs = [empty_like(o).uniform_(-1, 1).requires_grad_() for o in outputs]
     grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
 
     def gradients(*args):
@@ -102,6 +102,7 @@ class Check:
         rng = np.random.default_rng(0)
         self.u = [unit(rng, x) for x in self.variables]
         self.v = [unit(rng, o) for o in self.outputs]
+        self.two = cache(lambda o: two_like(self.outputs[o]))
         self.pushed_u = cache(lambda i: self.pushed(i, self.u[i]))
         self.pushed_units = cache(lambda i: [self.pushed(i, t) for t in units(self.variables[i])])
 
@@ -251,14 +252,14 @@ class Check:
         """The tangents of all outputs along two directions, by vmap and one after the other."""
         from ..transforms.vmap import vmap  # noqa: PLC0415  start-up
 
-        two, push = two_units(self.variables[i]), partial(self.pushed, i)
+        two, push = two_like(self.variables[i]), partial(self.pushed, i)
         with switched(mode, checking=True):
             together = vmap(push)(stack(two))
         return together, *map(push, two)
 
     def pulled_batch(self, o, i):
         """The cotangents of an input from two of an output, by vmap and one after the other."""
-        two, pull = two_units(self.outputs[o]), partial(self.pulled, o, i)
+        two, pull = self.two(o), partial(self.pulled, o, i)
         with switched(mode, checking=True):
             together = pull(stack(two), is_grads_batched=True)
         return together, *map(pull, two)
@@ -278,9 +279,8 @@ def unit(rng, t):
     return there(x / (np.sqrt((x * x).sum()) or 1.0), t)
 
 
-def two_units(t):
-    rng = np.random.default_rng(1)
-    return [unit(rng, t) for _ in range(2)]
+def two_like(t):
+    return [randn_like(t) for _ in range(2)]
 
 
 def units(t):

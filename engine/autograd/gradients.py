@@ -88,6 +88,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
          is_grads_batched=False, materialize_grads=False):  # fmt: skip
     """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; nothing is added to any ``.grad``."""
     be_quiet()
+    if type(inputs) is dict:
+        found = grad(outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs,
+                     allow_unused, is_grads_batched, materialize_grads)  # fmt: skip
+        return dict(zip(inputs, found, strict=True))
     if not isinstance(outputs, Tensor):
         outputs = with_tensors(outputs, grad_outputs)
     if not only_inputs:

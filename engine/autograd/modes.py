@@ -121,10 +121,10 @@ class inference_mode(GradMode):
     """Record nothing, and mark the results as tensors that never take part in a recorded operation."""
 
     def __new__(cls, mode=True):
-        return cls()(mode) if callable(mode) else super().__new__(cls)
+        return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
 
     def __init__(self, mode=True):
-        self.inference = mode if isinstance(mode, bool) else True
+        self.inference = mode
 
     def clone(self):
         return inference_mode(self.inference)

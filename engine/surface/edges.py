@@ -32,7 +32,8 @@ def place(x):
     if isinstance(x, Tensor):
         node = x.node
         return (node.parents[0], node.saved[0]) if type(node) is Output else (node, 0)
-    node = x.node._node() if hasattr(x.node, "_node") else x.node
+    call = getattr(x.node, "_call_record", None)  # that of a custom function's context
+    node = call.node(x.node) if call else x.node
     if not isinstance(node, Node):
         kind = type(node).__name__
         raise RuntimeError(f"GradientEdge's first object must be an autograd.graph.Node but got {kind}")

@@ -1,5 +1,7 @@
 """The roots and results of a backward pass, with PyTorch's errors."""
 
+from collections.abc import Mapping
+
 from ..arrays import dtypes
 from ..arrays.dispatch import zeros_like
 from ..core import backward as core
@@ -56,6 +58,13 @@ def as_result(g, tensor):
 
 def differentiated(inputs, function):
     """The ``inputs`` argument of a function as a tuple, checked as PyTorch checks it."""
+    if type(inputs) is dict:
+        inputs = inputs.values()
+    elif isinstance(inputs, Mapping):
+        raise TypeError(
+            f"`inputs` argument to `{function}()` must be a dict, not {type(inputs).__name__}. "
+            "Other Mapping types are not supported."
+        )
     inputs = (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else tuple(inputs)
     if not inputs:
         raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")

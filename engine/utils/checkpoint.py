@@ -194,7 +194,7 @@ class Region:
             self.positions.append(self.count)
             self.count += len(new.metadata)
             if isinstance(node, CustomNode):
-                node.ctx._saved = new
+                node.ctx._call_record.saved = new
                 if ask_once not in backward_pass.attachments:
                     backward_pass.attachments.append(ask_once)
             else:
@@ -282,9 +282,9 @@ def ask_once(visit, roots, wanted):
     """An attachment: the ``backward`` of a custom function may ask for what was recomputed once, as in PyTorch."""
 
     def visit_and_ask_once(node, g, parents):
-        if type(node) is not CustomNode or not isinstance(node.ctx._saved, Recomputed):
+        if type(node) is not CustomNode or not isinstance(node.ctx._call_record.saved, Recomputed):
             return visit(node, g, parents)
-        saved = node.ctx._saved
+        saved = node.ctx._call_record.saved
         saved.unread = True
         try:
             return visit(node, g, parents)
@@ -296,7 +296,8 @@ def ask_once(visit, roots, wanted):
 
 def saved_by(node):
     """Return what a node saved: arrays and plain values, a custom function's pairs, or an inner region's Recomputed."""
-    return (node.ctx._saved if isinstance(node, CustomNode) else node.saved if node.saved_from else ()) or ()
+    saved = node.ctx._call_record.saved if isinstance(node, CustomNode) else node.saved if node.saved_from else ()
+    return saved or ()
 
 
 def keeps_arrays(node):

@@ -166,9 +166,9 @@ def saved_values(node):
     """[(name, the node that made it or None, array or number, whether it is an input)] kept; None once it was freed."""
     shown = node.grad_fn_view()
     if shown is not node:  # a Function that a user wrote
-        return None if shown._saved is None else [
+        return None if shown._call_record.saved is None else [
             (f"saved_tensors[{i}]", *((s[0].node, s[0].array) if s[1] is None else (node, s[0])), False)
-            for i, s in enumerate(shown._saved) if s is not None
+            for i, s in enumerate(shown._call_record.saved) if s is not None
         ]  # fmt: skip
     return None if node.saved is None else [
         (node.called.get(name, name), node if k == OUTPUT else node.parents[k] if k >= 0 else None, s, k >= 0)
@@ -238,7 +238,7 @@ def knowledge(results, named, drawn, values, gradients):
             learn(node, array=t.array, name=name, grad=t._grad)
     for p in {p for node in drawn for p in node.parents if type(p) is Output}:
         made = p.parents[0].grad_fn_view()
-        if made is not p.parents[0] and (r := made._results[p.saved[0]]):  # a Function remembers what it made
+        if made is not p.parents[0] and (r := made._call_record.results[p.saved[0]]):  # a Function remembers these
             learn(p, r[0], dtype_of[r[1]].name)
     for node in drawn:
         for k, s in zip(node.saved_from, node.saved or ()):

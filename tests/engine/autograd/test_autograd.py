@@ -12,6 +12,7 @@ import sys
 import threading
 import warnings
 import weakref
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -486,6 +487,20 @@ def test_grad_returns_a_tuple_and_fills_nothing(t):
     assert isinstance(t.autograd.grad(x * 2, x), tuple)
 
 
+def test_inputs_by_name(t):
+    x, w = leaf(t, 1.0), leaf(t, 2.0)
+    found = t.autograd.grad(x * w * w, {"x": x, "w": w})
+    assert {name: g.tolist() for name, g in found.items()} == {"x": [4.0], "w": [4.0]}
+    (x * w).backward(inputs={"w": w})
+    assert (x.grad, w.grad.tolist()) == (None, [1.0])
+    for call, name in ((t.autograd.grad, "grad"), (lambda y, i: t.autograd.backward(y, inputs=i), "backward")):
+        with raises(
+            f"`inputs` argument to `{name}()` must be a dict, not OrderedDict. Other Mapping types are not supported.",
+            TypeError,
+        ):
+            call(x * w, OrderedDict(x=x))
+
+
 def test_grad_with_respect_to_results(t):
     x = leaf(t, 1.0)
     y = x * 2
@@ -820,6 +835,8 @@ def test_inference_mode_as_a_decorator(t):
         return t.is_inference_mode_enabled()
 
     assert (with_parentheses(), without(), off()) == (True, True, False)
+    with pytest.raises(TypeError, match="context manager"), t.inference_mode(0):  # what is no bool is decorated
+        pass
 
 
 def test_modes_inside_of_inference_mode(t):

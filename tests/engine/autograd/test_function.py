@@ -231,6 +231,41 @@ def test_keyword_arguments_reach_forward(t):
     assert function(t, lambda ctx, x, k=1: x * k, lambda ctx, g: g).apply(leaf(t, 1.0), k=7).tolist() == [7.0]
 
 
+def test_gradients_in_one_list(t):
+    F = function(t, lambda ctx, x: (x * 2, x * 3), lambda ctx, grads: grads.pop() * 3 + grads.pop() * 2)
+    F.boxed_grads_call = True
+    x = leaf(t, 1.0)
+    y, z = F.apply(x)
+    (y + 10 * z).backward()
+    assert x.grad.tolist() == [32.0]
+
+
+def test_a_context_has_no_public_names_but_pytorchs():
+    import engine
+
+    torch = pytest.importorskip("torch")
+    mine, theirs = (set(dir(cube(t).apply(leaf(t, 1.0)).grad_fn)) for t in (engine, torch))
+    assert not {n for n in mine - theirs if n[0] != "_"}
+
+
+def test_a_context_takes_any_name(t):
+    names = "_saved _inputs _results _call _plain _order _made _outputs _node _backward call inputs".split()
+
+    def forward(ctx, x):
+        for name in names:
+            setattr(ctx, name, name)
+        ctx.save_for_backward(x)
+        return x * x
+
+    def backward(ctx, g):
+        assert [getattr(ctx, name) for name in names] == names
+        return 2 * g * ctx.saved_tensors[0]
+
+    x = leaf(t, 3.0)
+    function(t, forward, backward).apply(x).backward()
+    assert x.grad.tolist() == [6.0]
+
+
 def test_used_in_a_larger_graph(t):
     x, w = leaf(t, 1.0, 2.0), leaf(t, 3.0, 4.0)
     (cube(t).apply(x * w) + w).sum().backward()

@@ -280,6 +280,24 @@ def test_second_derivatives(t, options):
             t.autograd.gradgradcheck(Wrong.apply, x, **options)
 
 
+def test_checks_draw_as_many_random_numbers_as_pytorchs():
+    torch = pytest.importorskip("torch")
+
+    def next_number(t, check, **options):
+        t.manual_seed(0)
+        assert getattr(t.autograd, check)(lambda x, y: (x**3 * y, x.sin() + y), (point(t), point(t)), **options)
+        return t.rand(1).item()
+
+    for check, options in (
+        ("gradgradcheck", {}),
+        ("gradgradcheck", {"check_batched_grad": True}),
+        ("gradcheck", {"check_batched_grad": True}),
+        ("gradcheck", {"check_forward_ad": True, "check_batched_forward_grad": True}),
+        ("gradcheck", {"fast_mode": True}),
+    ):
+        assert next_number(engine, check, **options) == next_number(torch, check, **options)
+
+
 def test_forward_mode_sees_inputs_that_require_no_grad(t):
     seen = []
 

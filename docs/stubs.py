@@ -210,9 +210,8 @@ def function(owner, name, signature, kind=""):
 PLUMBING = set("""__annotate__ __annotate_func__ __annotations__ __class_getitem__ __copy__ __deepcopy__ __dir__
 __getattribute__ __getnewargs__ __getstate__ __init_subclass__ __reduce__ __reduce_ex__ __replace__ __repr__
 __setstate__ __subclasshook__""".split())  # fmt: skip
-INTERNAL = set("""HOOKS batches before bind category closed construct counts_steps creation_meta fields given go_back
-grad_checks inference keep known looks mark observed_init plain_init rate runs shared
-shown signed_update states transform_level typename view_ops writes""".split())  # fmt: skip
+INTERNAL = set("""before bind category construct creation_meta fields given go_back grad_checks inference keep known
+looks mark observed_init plain_init shared shown transform_level typename view_ops""".split())  # fmt: skip
 OF_BUILTINS = {"tuple": "[_int, ...]", "dict": "[Any, Any]"}
 
 

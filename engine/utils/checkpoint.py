@@ -76,10 +76,10 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
     return result
 
 
-def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True, **kwargs):
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, *, preserve_rng_state=True, **kwargs):
     """Modules or functions one after the other, in checkpointed segments; of the last one, all is kept."""
     if use_reentrant is None:
-        warn("torch.utils.checkpoint.checkpoint_sequential: " + messages.USE_REENTRANT)
+        warn(messages.USE_REENTRANT_SEQUENTIAL)
         use_reentrant = True
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))

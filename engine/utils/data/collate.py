@@ -63,6 +63,8 @@ def pinned(data):
     """A batch with its tensors in pinned memory; an object of another class says by ``pin_memory()`` how."""
     if hasattr(data, "pin_memory"):
         return data.pin_memory()
+    if isinstance(data, tuple) and not hasattr(data, "_fields"):  # the other two make lists of these
+        return type(data)(map(pinned, data))
     return map_items(pinned, data)
 
 

@@ -32,9 +32,7 @@ class DataLoader(Generic[T_co]):
             (timeout < 0, "timeout option should be non-negative"),
             (not num_workers and prefetch_factor is not None, messages.PREFETCH_WITHOUT_WORKERS),
             ((prefetch_factor or 0) < 0, "prefetch_factor option should be non-negative"),
-            (prefetch_factor == 0, "prefetch_factor option should be positive: with 0, no batch would ever be loaded"),
             (persistent_workers and not num_workers, "persistent_workers option needs num_workers > 0"),
-            (timeout and not num_workers, messages.TIMEOUT_WITHOUT_WORKERS),
         ):
             if wrong:
                 raise ValueError(message)
@@ -105,7 +103,7 @@ class DataLoader(Generic[T_co]):
     def _indices(self):
         """The batches of indices of an epoch, in the form in which they are drawn where that is known."""
         sampler = self._index_sampler
-        return sampler.batches() if type(sampler).__iter__ is BatchSampler.__iter__ else iter(sampler)
+        return sampler._draw_batches() if type(sampler).__iter__ is BatchSampler.__iter__ else iter(sampler)
 
 
 def context(method, num_workers):
@@ -139,6 +137,8 @@ class LoaderIterator:
     def __init__(self, loader):
         self.loader = loader
         self.pins = loader.pin_memory and has_cuda()
+        if loader.pin_memory and loader.pin_memory_device:
+            warn(messages.PIN_MEMORY_DEVICE.format(loader.pin_memory_device))
         if loader.pin_memory and not self.pins:
             warn(messages.PIN_MEMORY)
         self.indices = loader._indices()
@@ -148,6 +148,8 @@ class LoaderIterator:
 
     def start(self):
         loader = self.loader
+        if loader.timeout:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         self.fetch = fetcher(loader.dataset, loader.batch_sampler is not None, loader.collate_fn, loader.drop_last)
 
     def __iter__(self):
@@ -181,6 +183,8 @@ class WorkersIterator(LoaderIterator):
     def start(self):
         from .worker import Team  # noqa: PLC0415  it imports multiprocessing
 
+        if not self.loader.prefetch_factor > 0:
+            raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
         self.team = Team(self.loader, self.seed)
         finalize(self, self.team.stop)
         self.begin()

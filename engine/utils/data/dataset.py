@@ -112,6 +112,11 @@ def random_split(dataset, lengths, generator=None):
 # ---- batches
 
 
+def as_list(batch):
+    """Indices that were drawn as a range or an array as a list; any other batch as it is."""
+    return list(batch) if type(batch) is range else batch.tolist() if type(batch) is np.ndarray else batch
+
+
 def samples_of(dataset, indices):
     """The samples of a batch: those of ``dataset.__getitems__`` where there is one."""
     getitems = getattr(dataset, "__getitems__", None)
@@ -120,8 +125,8 @@ def samples_of(dataset, indices):
 
 def batch_of(dataset, indices):
     """Return the batch (a range, an array, a list) as ``default_collate`` would, cut from whole tensors; else None."""
-    cls = type(dataset)
-    whole = whole_batches.get((cls.__getitem__, getattr(cls, "__getitems__", None)))
+    taken = tuple(getattr(type(dataset), name, None) for name in ("__getitem__", "__getitems__"))
+    whole = whole_batches.get(taken)
     return None if whole is None else whole(dataset, indices)
 
 
@@ -131,13 +136,15 @@ def batch_of_tensors(dataset, indices):
         if type(t) is not Tensor or t.node is not None or type(t.array) is not np.ndarray:
             return None
     if type(indices) is range:
-        if indices.stop <= len(dataset):
+        if indices.step == 1 and 0 <= indices.start and indices.stop <= len(dataset):
             return [Tensor(t.array[indices.start : indices.stop].copy()) for t in dataset.tensors]
         return None
     if type(indices) is list:
         if set(map(type, indices)) != {int}:
             return None
         indices = np.array(indices)
+    elif type(indices) is not np.ndarray:
+        return None
     try:
         return [Tensor(t.array.take(indices, 0)) for t in dataset.tensors]
     except IndexError:  # the tensors have a better message
@@ -146,8 +153,7 @@ def batch_of_tensors(dataset, indices):
 
 def batch_of_subset(subset, indices):
     """A batch of a Subset, where the dataset that it is taken from can give one."""
-    indices = indices if type(indices) in (range, list) else indices.tolist()
-    return batch_of(subset.dataset, [subset.indices[i] for i in indices])
+    return batch_of(subset.dataset, [subset.indices[i] for i in as_list(indices)])
 
 
 # how samples are taken -> how batches are: a subclass that overrides the one is not found here

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .collate import default_collate
-from .dataset import IterableDataset, batch_of, samples_of
+from .dataset import IterableDataset, as_list, batch_of, samples_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,7 @@ def fetcher(dataset, batched, collate_fn, drop_last):
         whole = batch_of(dataset, indices) if collate_fn is default_collate else None
         if whole is not None:
             return whole
-        if not isinstance(indices, list):
-            indices = indices.tolist() if hasattr(indices, "tolist") else list(indices)
-        return collate_fn(samples_of(dataset, indices))
+        return collate_fn(samples_of(dataset, as_list(indices)))
 
     return batch if batched else lambda index: collate_fn(dataset[index])
 

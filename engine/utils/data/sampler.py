@@ -9,7 +9,7 @@ from ...arrays import random
 from ...arrays.dtypes import float64
 from ...ops.creation import as_tensor
 from .. import messages
-from .dataset import T_co
+from .dataset import T_co, as_list
 
 
 def random_seed(generator=None):
@@ -30,13 +30,13 @@ class Sampler(Generic[T_co]):
 
 
 class RunSampler(Sampler[int]):
-    """A sampler that draws many indices at a time: a subclass defines ``runs``, which gives ranges and int64 arrays."""
+    """A sampler that draws many indices at a time: ``_draw_runs`` of a subclass gives ranges and int64 arrays."""
 
-    def runs(self):
-        raise NotImplementedError("Subclasses of RunSampler should implement runs.")
+    def _draw_runs(self):
+        raise NotImplementedError("Subclasses of RunSampler should implement _draw_runs.")
 
     def __iter__(self):
-        for run in self.runs():
+        for run in self._draw_runs():
             yield from run if type(run) is range else run.tolist()
 
 
@@ -46,7 +46,7 @@ class SequentialSampler(RunSampler):
     def __init__(self, data_source):
         self.data_source = data_source
 
-    def runs(self):
+    def _draw_runs(self):
         yield range(len(self.data_source))
 
     def __len__(self):
@@ -67,7 +67,7 @@ class RandomSampler(RunSampler):
     def num_samples(self):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
-    def runs(self):
+    def _draw_runs(self):
         n, generator = len(self.data_source), self.generator
         if generator is None:
             generator = random.Generator().manual_seed(random_seed())
@@ -109,7 +109,7 @@ class WeightedRandomSampler(RunSampler):
             raise ValueError(messages.WEIGHTS_SHAPE.format(tuple(self.weights.shape)))
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
-    def runs(self):
+    def _draw_runs(self):
         yield random.multinomial(self.generator, self.weights.array, self.num_samples, self.replacement)
 
     def __len__(self):
@@ -126,10 +126,10 @@ class BatchSampler(Sampler[list[int]]):
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self):
-        for batch in self.batches():
-            yield batch if type(batch) is list else list(batch) if type(batch) is range else batch.tolist()
+        for batch in self._draw_batches():
+            yield as_list(batch)
 
-    def batches(self):
+    def _draw_batches(self):
         """The batches: of a sampler that draws runs, as slices of them."""
         size = self.batch_size
         if getattr(type(self.sampler), "__iter__", None) is not RunSampler.__iter__:
@@ -139,7 +139,7 @@ class BatchSampler(Sampler[list[int]]):
                     yield batch
             return
         left = range(0)
-        for run in self.sampler.runs():
+        for run in self.sampler._draw_runs():
             run = np.concatenate([left, run]) if len(left) else run
             whole = len(run) - len(run) % size
             for i in range(0, whole, size):

@@ -98,6 +98,18 @@ ROWS = [
         2,
     ),
     (
+        "`load_state_dict(assign=True)`",
+        "a, b, d = t.nn.Linear(1, 1), t.nn.Linear(1, 1), t.nn.Linear(1, 1).state_dict(); "
+        "a.load_state_dict(d, assign=True); b.load_state_dict(d); b.weight.data_ptr() == d['weight'].data_ptr()",
+        False,
+    ),
+    (
+        "A module that comes twice in a `Sequential`",
+        "f = t.nn.Linear(1, 1, bias=False); f.weight.data.fill_(2.0); "
+        "t.utils.checkpoint.checkpoint_sequential(t.nn.Sequential(f, f), 1, t.ones(1), use_reentrant=False).item()",
+        4.0,
+    ),
+    (
         "Hooks on saved tensors",
         "n = []; x = t.ones(2, requires_grad=True) * 1; "
         "h = t.autograd.graph.saved_tensors_hooks(lambda v: n.append(v.requires_grad) or v, lambda v: v); "
@@ -122,6 +134,7 @@ ROWS = [
         "F.cross_entropy(t.eye(2), t.tensor([0, 1]), label_smoothing=-0.5)",
         RuntimeError,
     ),
+    ("Values that mean nothing", "t.optim.SGD([t.ones(1)], lr=float('nan'))", ValueError),
     ("Attributes set by a program", "x = t.ones(2); x.mine = 1; hasattr(copy.copy(x), 'mine')", False),
     ("Memory identity of `x.numpy()`", "x = t.ones(2); x.numpy() is x.numpy()", True),
     ("`randperm` from 214,748,364 elements on", "t.randperm(214_748_365)", NotImplementedError),

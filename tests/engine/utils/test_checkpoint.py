@@ -738,7 +738,8 @@ def test_a_missing_use_reentrant_is_warned_of():
     ):
         y = checkpoint(curve, x, w)
     assert y.grad_fn.name() == "CheckpointFunctionBackward"
-    with pytest.warns(UserWarning, match="checkpoint_sequential: the use_reentrant parameter"):
+    words = "checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version 2.9 we will"
+    with pytest.warns(UserWarning, match=words):
         checkpoint_sequential([engine.sin], 1, x)
 
 
@@ -746,6 +747,8 @@ def test_arguments_that_are_not_there_say_so():
     x, w = leaves(engine)
     with pytest.raises(ValueError, match="Unexpected keyword arguments: foo"):
         checkpoint_sequential([engine.sin], 1, x, use_reentrant=True, foo=1)
+    with pytest.raises(TypeError, match="positional arguments"):
+        checkpoint_sequential([engine.sin], 1, x, True, False)
     with pytest.raises(NotImplementedError, match="debug is not there"):
         checkpoint(curve, x, w, use_reentrant=False, debug=True)
 

@@ -29,6 +29,7 @@ from engine.utils.data import (
     get_worker_info,
     random_split,
 )
+from engine.utils.data.collate import pinned
 
 Point = namedtuple("Point", ["x", "y"])
 
@@ -92,6 +93,10 @@ list(D.DataLoader(D.TensorDataset(*rows(t)), batch_size=None, sampler=D.Sequenti
 list(D.DataLoader(D.TensorDataset(*rows(t)), batch_size=4, sampler=[3, -1, 0, 2, 2]))
 list(D.DataLoader(D.TensorDataset(*rows(t)), batch_sampler=[[1, 2], [9], [0, 1, 2, 3]]))
 list(D.DataLoader(D.TensorDataset(*rows(t)), batch_sampler=[[t.tensor(1), t.tensor(2)]]))
+list(D.DataLoader(D.TensorDataset(*rows(t)), batch_sampler=[range(0, 6, 2), range(-3, 0), (0, 2), t.tensor([1, 0])]))
+list(D.DataLoader(D.Subset(D.TensorDataset(*rows(t)), [5, 3, 3, 0]), batch_sampler=[(0, 2), t.tensor([1, 0])]))
+list(D.DataLoader(type("D", (), {"__getitem__": lambda _, i: type(i).__name__})(), batch_sampler=[t.tensor([0, 1])]))
+list(D.DataLoader(type("D", (), {"__getitems__": lambda _, i: [type(i).__name__]})(), batch_sampler=[(0,)]))
 list(D.DataLoader(D.TensorDataset(*rows(t)), batch_sampler=D.BatchSampler(D.RandomSampler(range(10)), 3, False)))
 list(D.DataLoader(D.TensorDataset(*rows(t)), batch_size=2, collate_fn=len))
 list(D.DataLoader(D.Subset(D.TensorDataset(*rows(t)), [5, 3, 3, 0]), batch_size=3))
@@ -171,6 +176,7 @@ D.DataLoader(range(3), timeout=-1)
 D.DataLoader(range(3), prefetch_factor=2)
 D.DataLoader(range(3), num_workers=1, prefetch_factor=-1)
 D.DataLoader(range(3), persistent_workers=True)
+next(iter(D.DataLoader(range(3), timeout=1)))
 D.DataLoader(range(3), sampler=[1], shuffle=True)
 D.DataLoader(range(3), batch_sampler=[[1]], batch_size=2)
 D.DataLoader(range(3), batch_sampler=[[1]], drop_last=True)
@@ -444,16 +450,23 @@ def test_pin_memory_without_an_accelerator_warns_and_changes_nothing():
         assert [b.tolist() for b in loader] == [[0], [1]]
 
 
+def test_pinning_keeps_the_type_of_a_container_and_its_device_is_no_option():
+    assert pinned((1, ["a", Point(0, (2,))])) == (1, ["a", Point(0, (2,))])
+    with (
+        pytest.warns(UserWarning, match="'pin_memory' argument is set as true but no accelerator is found"),
+        pytest.warns(UserWarning, match="pin_memory_device is deprecated.*ignore pin_memory_device='cuda'"),
+    ):
+        iter(DataLoader(range(2), pin_memory=True, pin_memory_device="cuda"))
+
+
+def test_workers_must_be_asked_for_batches():
+    with pytest.raises(AssertionError, match="prefetch_factor must be greater than 0 for MultiProcessing"):
+        iter(DataLoader(range(2), num_workers=1, prefetch_factor=0))
+
+
 def test_an_iterator_cannot_be_pickled():
     with pytest.raises(NotImplementedError, match="cannot be pickled"):
         iter(DataLoader(range(2))).__getstate__()
-
-
-def test_options_that_would_wait_for_ever_or_give_nothing_are_refused():
-    with pytest.raises(ValueError, match="prefetch_factor option should be positive"):
-        DataLoader(range(2), num_workers=1, prefetch_factor=0)
-    with pytest.raises(ValueError, match="timeout option needs num_workers > 0"):
-        DataLoader(range(2), timeout=1)
 
 
 def test_generic_types_can_be_written():
@@ -467,6 +480,17 @@ def test_generic_types_can_be_written():
 
 def test_there_is_no_worker_in_the_main_process():
     assert get_worker_info() is None
+
+
+NAMES = """Dataset IterableDataset TensorDataset Subset ConcatDataset DataLoader Sampler SequentialSampler RandomSampler
+SubsetRandomSampler WeightedRandomSampler BatchSampler""".split()  # fmt: skip
+
+
+@over("name", NAMES)
+def test_a_subclass_finds_no_public_names_but_pytorchs(name):
+    torch = pytest.importorskip("torch")
+    mine, theirs = (set(dir(getattr(library.utils.data, name))) for library in (engine, torch))
+    assert not {n for n in mine - theirs if n[0] != "_"}
 
 
 def test_public_names_are_pytorchs():

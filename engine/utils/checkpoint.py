@@ -70,8 +70,11 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
     if not mode.enabled:
         return function(*args, **kwargs)
     region = Region(function, args, kwargs, preserve_rng_state, determinism_check == "default", early_stop, during)
+    returned = False
     with before, made_nodes() as nodes:
-        result = function(*args, **kwargs)
+        result, returned = function(*args, **kwargs), True
+    if not returned:
+        raise RuntimeError(messages.SUPPRESSED)
     region.forget(nodes)
     return result
 

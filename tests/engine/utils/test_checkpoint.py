@@ -5,7 +5,7 @@ import re
 import threading
 import tracemalloc
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from weakref import ref
 
 import numpy as np
@@ -751,6 +751,13 @@ def test_arguments_that_are_not_there_say_so():
         checkpoint_sequential([engine.sin], 1, x, True, False)
     with pytest.raises(NotImplementedError, match="debug is not there"):
         checkpoint(curve, x, w, use_reentrant=False, debug=True)
+
+
+def test_a_context_must_let_exceptions_pass():
+    x, _ = leaves(engine)
+    contexts = lambda: (suppress(ValueError), nullcontext())  # noqa: E731
+    with pytest.raises(RuntimeError, match="the forward context provided by context_fn suppressed an exception"):
+        checkpoint(lambda _: int("a"), x, use_reentrant=False, context_fn=contexts)
 
 
 def test_anomaly_detection_names_the_line_of_a_function_of_ones_own():

@@ -27,7 +27,7 @@ from .hooks import cotangent
 
 
 class CallRecord:
-    """What the engine keeps of one call of a Function.
+    """The engine's own notes of one call of a Function.
 
     The context has it under one name, as all others there are the program's.
     """

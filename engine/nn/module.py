@@ -524,7 +524,7 @@ def check_name(module, kind, name, place):
 
 
 def member(module, target, is_one, what):
-    """What a module below this one has under a name.  AttributeError if it is none of that kind."""
+    """Return what a module below this one has under a name.  AttributeError if it is none of that kind."""
     path, _, name = target.rpartition(".")
     owner = module.get_submodule(path)
     if not hasattr(owner, name):

@@ -122,12 +122,12 @@ def directions(module):
 
 
 def suffixes(module, layer):
-    """What the names of the parameters of a layer end in, by direction."""
+    """Return the ends of the names of a layer's parameters, by direction."""
     return (f"_l{layer}", f"_l{layer}_reverse")[: directions(module)]
 
 
 def packed(module, input, hx):
-    """What a module makes of a packed sequence; states are in the order of the sequences before they were sorted."""
+    """Run a module on a packed sequence; states are in the order of the sequences before they were sorted."""
     data, sizes, order, back = input
     check_input(module, data)
     turned = lambda state, to: state if to is None or state is None else tuple(h.index_select(1, to) for h in state)  # noqa: E731
@@ -140,7 +140,7 @@ def packed(module, input, hx):
 
 
 def computed(module, *arguments):
-    """What the layers of a module make of a sequence and a state."""
+    """Run the layers of a module on a sequence and a state."""
     return (lstm_layers if module.mode == "LSTM" else rnn_layers)(module, *arguments)
 
 

@@ -63,9 +63,7 @@ def password() -> str:
 def known(id: str, group: str) -> bool:
     """Whether somebody has an account of the class. Raises Problem for an account that is somebody else's."""
     if not NAME.fullmatch(id):
-        raise Problem(
-            f"{id!r} cannot be an account's name, in a column `id`: small letters, digits, _ and -, a letter first."
-        )
+        raise Problem(f"{id!r} cannot be an account (column `id`): small letters, digits, _ and -, a letter first.")
     try:
         pwd.getpwnam(id)
     except KeyError:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import symtable
 import textwrap
 from collections.abc import Iterator
 
@@ -156,24 +157,41 @@ def _like_a_module(name: str) -> bool:
 
 
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_ASSIGNS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+_IMPORTS = (ast.Import, ast.ImportFrom)
 
 
 def _answer(source: str) -> ast.Module:
-    """Return what a cell defines, and what that speaks of; what is tried out below is no part of the answer."""
+    """Return what a cell defines, and what that reads; what is tried out below is no part of the answer."""
     tree = parsed(source)
-    spoken = {name for part in tree.body if isinstance(part, _DEFINES) for name in _spoken_of(part)}
-    if not spoken:
+    try:
+        names = {part: _bound_and_read(part) for part in tree.body}
+    except UNREADABLE:
         return tree
+    kept = [part for part in names if isinstance(part, _DEFINES) or isinstance(getattr(part, "value", 0), ast.Lambda)]
+    while kept:
+        wanted = set[str]().union(*(both for part in kept for both in names[part]))
+        more = [part for part, (binds, _) in names.items() if binds & wanted or isinstance(part, _IMPORTS)]
+        if len(more) == len(kept):
+            return ast.Module(kept, [])
+        kept = more
+    return tree
 
-    def belongs(part: ast.stmt) -> bool:
-        if not isinstance(part, _ASSIGNS):
-            return isinstance(part, (*_DEFINES, ast.Import, ast.ImportFrom))
-        inside = list(ast.walk(part))
-        bound = {one.id for one in inside if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-        return bool(bound & spoken) or any(isinstance(one, ast.Lambda) for one in inside)
 
-    return ast.Module([part for part in tree.body if belongs(part)], [])
+def _bound_and_read(part: ast.stmt) -> tuple[set[str], set[str]]:
+    """The names that a statement gives to what stands around it, and the ones that it has from there."""
+    top = symtable.symtable(ast.unparse(part), "<answer>", "exec")
+    binds = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    reads = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
+    for one in part.targets if isinstance(part, ast.Assign) else []:  # `a.b = ...` and `a[0] = ...` change `a`
+        while isinstance(one, ast.Attribute | ast.Subscript):
+            one = one.value
+        binds |= {one.id} if isinstance(one, ast.Name) else set()
+    inner = top.get_children()
+    while inner:
+        table = inner.pop()
+        inner += table.get_children()
+        reads |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
+    return binds, reads
 
 
 def calls(source: str, *names: str) -> bool:

@@ -346,7 +346,11 @@ def test_text_can_be_asked_for_loops_calls_and_recursion():
     [
         ("for x in ones(3):\n    print(f(x) == jacrev(g)(x))", False),
         ("same = jacrev(g)(x)\nassert same == f(x)", False),
-        ("table = [jacrev(g) for g in (sin, cos)]", True),  # the function speaks of it
+        ("x = [jacrev(g)(one) for one in ones(3)]", False),  # the function's own `x` is another one
+        ("table = [jacrev(g) for g in (sin, cos)]", True),  # the function reads it
+        ("both = [jacrev(g) for g in (sin, cos)]\ntable = both[0]", True),
+        ("if fast:\n    table = [jacrev(g) for g in (sin, cos)]", True),
+        ("table[0] = [jacrev(g) for g in (sin, cos)]", True),
         ("h = lambda x: [jacrev(g)(one) for one in x]", True),
         ("from engine.func import jacrev", None),
     ],

@@ -74,7 +74,7 @@ class World:
 
 
 class Link:
-    """The ``Link`` of lesson 20 for one of these ranks, and what ``engine.distributed`` has of the same names."""
+    """The ``Link`` of lesson 20 for one of these ranks."""
 
     def __init__(self, world: World, rank: int) -> None:
         self.world, self.rank, self.size = world, rank, world.size
@@ -127,7 +127,9 @@ class Link:
         self._taken(offer, to)
         self.steps += 1
 
-    # what a training loop needs of engine.distributed
+
+class Rank(Link):
+    """The same, with what a training loop needs of ``engine.distributed``."""
 
     def get_rank(self) -> int:
         """This process' number."""
@@ -156,10 +158,10 @@ class Link:
         tensor.detach().copy_(self._together(f"broadcast from rank {src}", tensor)[src])
 
 
-def run(size: int, work: Callable[[Link], Any]) -> tuple[list[Any], list[Link]]:
+def run(size: int, work: Callable[[Any], Any], kind: type[Link] = Rank) -> tuple[list[Any], list[Link]]:
     """``work(link)`` on each of so many ranks: what each returns, and the links. Raises what the first rank raised."""
     world = World(size)
-    links = [Link(world, rank) for rank in range(size)]
+    links = [kind(world, rank) for rank in range(size)]
     results: list[Any] = [None] * size
 
     def one(link: Link) -> None:

@@ -1436,3 +1436,27 @@ def keeps_graphs(model, loss_fn, optimizer, batches):
         optimizer.step()
         total += loss
     return (total / len(batches)).item()
+
+
+@goes_round("20.5")
+def the_whole_sum(parts, link):
+    x = engine.stack(parts)
+    link.all_reduce(x)
+    return x[link.rank]
+
+
+@goes_round("21.2")
+def by_conv1d(x, kernel, stride):
+    return nn.functional.conv1d(x[None, None], kernel[None, None], stride=stride)[0, 0]
+
+
+@goes_round("21.3")
+def back_through_a_table(arriving, words, rows):
+    table = engine.zeros(rows, arriving.shape[1], requires_grad=True)
+    table[words].backward(arriving)
+    return table.grad
+
+
+@goes_round("21.4")
+def ready_made(query, key, value):
+    return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)

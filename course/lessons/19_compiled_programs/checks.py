@@ -132,6 +132,7 @@ def guarded_trial(guarded):
     yield "ones(3), ones(5), ones(3), ones(5)", called, guarded, three, five, three + 1, five + 1
     yield "ones(2, 3), then ones(3, 2)", called, guarded, engine.ones(2, 3), engine.ones(3, 2)
     yield "ones(2, 3), then ones(2, 4), ones(4, 3)", called, guarded, *map(engine.ones, [(2, 3), (2, 4), (4, 3)])
+    yield "ones(2, 3), then ones(3, 2) transposed", called, guarded, engine.ones(2, 3), engine.ones(3, 2).T
     inputs = [engine.ones(shape, dtype=t) for t in (engine.float32, engine.int64) for shape in [(1,), (1, 1), ()]]
     yield "", called, guarded, *inputs, *reversed(inputs)
 
@@ -346,6 +347,9 @@ EXERCISES = (
             "There is one capture for everything. It holds for the first shape and dtype only.",
             changed(keyed, "tuple(x.shape), x.dtype", "str(x.tolist())"),
             "Different contents lead to another capture. Only shape and dtype count.",
+            changed(keyed, "tuple(x.shape), x.dtype", "tuple(x.shape), x.dtype, x.stride()"),
+            "How the numbers lie in memory is no part of the key: what `capture` returns is right for this shape and "
+            "dtype.",
             changed(keyed, "[key](x)", "[key]"),
             "You return the function that `capture` has made. Call it with `x`, and return the result.",
             lambda capture: lambda x: capture(x),

@@ -16,7 +16,7 @@ def way_of(way, size, length):
         way(x, link)
         return x
 
-    found, links = pretend.run(size, work)
+    found, links = pretend.run(size, work, pretend.Link)
     told = {f"rank {rank}": x for rank, x in enumerate(found)}
     return told, max(link.steps for link in links), max(link.bytes for link in links)
 
@@ -309,7 +309,7 @@ def scattered(scatter, size, length):
     def work(link):
         return scatter([part.clone() for part in every[link.rank]], link)
 
-    found, links = pretend.run(size, work)
+    found, links = pretend.run(size, work, pretend.Link)
     told = {f"rank {rank}": x for rank, x in enumerate(found)}
     sent, most = max(link.bytes for link in links), (size - 1) * length * 4
     told["bytes"] = "at most a part to each other rank" if sent <= most else f"the busiest rank sends {sent}"

@@ -4,7 +4,7 @@ import functools
 import math
 
 import engine
-from course.judging.words import Exercise, changed, mistakes
+from course.judging.words import Exercise, calls, changed, mistakes, properties
 from engine import nn
 from engine.nn import functional as F
 
@@ -73,6 +73,12 @@ def table_trial(back):
 
 def back_to_table(arriving, words, rows):
     return F.one_hot(words, rows).to(arriving.dtype).T @ arriving
+
+
+def by_backward(arriving, words, rows):
+    table = engine.zeros(rows, arriving.shape[1], requires_grad=True)
+    table[words].backward(arriving)
+    return table.grad
 
 
 def the_last_one(arriving, words, rows):
@@ -323,6 +329,11 @@ EXERCISES = (
             "The way back reaches the kernel, but not x, whose numbers were taken out of the graph. Multiply by "
             "slices of the tensor itself.",
         ),
+        properties=properties(
+            slide,
+            lambda did: not calls(did.source, "conv1d", "conv2d", "Conv1d", "Conv2d"),
+            "That is a ready-made convolution. Write it yourself: a sum of products for each place.",
+        ),
         hints=(
             "Where does the kernel begin at place 0, at place 1, and at the last place?",
             "At each place, multiply the kernel by a slice of x of the same length, and add up. `engine.stack` makes "
@@ -359,6 +370,11 @@ EXERCISES = (
             "Transpose the one-hot rows, not what arrives: `.T` on the former gives (rows, words) @ (words, numbers).",
             lambda arriving, words, rows: arriving[words],
             "You look up rows once more. The way back goes the other way: from the words to the table's rows.",
+        ),
+        properties=properties(
+            by_backward,
+            lambda did: not calls(did.source, "backward", "autograd", "func", "vjp", "jacrev", "jacfwd"),
+            "That goes back through a graph. Write the rule itself: add each row of slopes to its row of the table.",
         ),
         hints=(
             "Begin with a table of zeros. To which of its rows does the first row of slopes belong?",
@@ -423,6 +439,11 @@ EXERCISES = (
             "the diagonal.",
             functools.partial(F.scaled_dot_product_attention),
             "There is no mask: each word looks at all words.",
+        ),
+        properties=properties(
+            oracle_attend,
+            lambda did: not calls(did.source, "scaled_dot_product_attention", "MultiheadAttention"),
+            "That is ready-made. Repair the lines by hand: mask, softmax, mix.",
         ),
         hints=(
             "Three questions: which numbers have to add up to 1? When must the mask come? May a word look at itself?",

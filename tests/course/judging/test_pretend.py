@@ -4,6 +4,7 @@ import pytest
 from over_tables import over
 
 import engine
+from course import cluster
 from course.judging import pretend
 
 
@@ -98,6 +99,11 @@ def nothing(link):
 def test_what_cannot_go_on_is_told_and_nobody_waits_for_ever(works, error, says):
     with pytest.raises(error, match=says):
         pretend.run(len(works), of_rank(*works))
+
+
+def test_a_link_has_the_methods_of_the_lessons_link_and_no_others():
+    ours, theirs = ({name for name in dir(link) if name[0] != "_"} for link in (pretend.Link, cluster.Link))
+    assert ours == theirs
 
 
 def test_python_without_threads_says_so(monkeypatch):

@@ -527,7 +527,7 @@ class Adam(Algorithm):
         if largest is not None:
             largest[...] = maximum(largest, square)
             square = largest
-        root = math.sqrt(1 - beta2**step)  # square is divided by its square: here the two numbers are multiplied by it
+        root = math.sqrt(1 - beta2**step)  # mean / (sqrt(square) / root + eps), with both parts multiplied by root
         divisor = sqrt(square)
         divisor += group["eps"] * root
         change = mean / divisor

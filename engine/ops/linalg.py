@@ -10,8 +10,8 @@ from math import nan, prod
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.batches import samples
-from ..arrays.devices import cpu, moved, violated
+from ..arrays.batches import any_batch, samples
+from ..arrays.devices import cpu, device_of, moved, violated
 from ..arrays.dispatch import xp_of
 from ..arrays.kernels.products import product, product_plus
 from ..arrays.shapes import common_shape
@@ -54,7 +54,7 @@ Inv = node_class("LinalgInvExBackward0",
                  lambda g, out: -times(times(transpose(out, -1, -2), g), transpose(out, -1, -2)))
 Det = node_class("LinalgDetBackward0", lambda g, x, out: det_rule(g, x, out))
 SlogDet = node_class("LinalgSlogdetBackward0",
-                     lambda parts, x: as_matrix(parts[1]) * transpose(inv(x), -1, -2) if 1 in parts else None)
+                     lambda parts, x: as_matrix(parts[1]) * transpose(inverse_at(x), -1, -2) if 1 in parts else None)
 Trace = node_class("TraceBackward0", lambda g, shape: place_diagonal(unsum(g, (min(shape),)), shape, 0, 0, 1))
 Svd = node_class("LinalgSvdBackward0", lambda parts, x: svd_rule(parts, x))
 # fmt: on
@@ -327,6 +327,8 @@ def tensordot(a, b, dims=2):
 
 def contracted(dims):
     """The dims of each operand over which ``tensordot`` sums, as they are given."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist() if dims.array.size > 1 else int(dims.item())
     pair = (range(-dims, 0), range(dims)) if isinstance(dims, int) else dims
     return [[pair[i]] if isinstance(pair[i], int) else list(pair[i]) for i in (0, 1)]
 
@@ -354,13 +356,21 @@ def einsum(equation, *operands):
 def as_letters(equation, operands):
     """(equation, operands) of any form: one in which numbers stand for the letters, one with a list of operands."""
     if not isinstance(equation, str):
-        letter = lambda n: "..." if n is Ellipsis else chr(n + 65 if n < 26 else n + 71)  # noqa: E731
         write = lambda part: "".join(map(letter, part))  # noqa: E731
         args, n = (equation, *operands), (len(operands) + 1) // 2
         equation = ",".join(map(write, args[1 : 2 * n : 2])) + ("->" + write(args[-1]) if len(args) % 2 else "")
         operands = args[0 : 2 * n : 2]
     alone = len(operands) == 1 and isinstance(operands[0], (list, tuple))
     return equation, tuple(operands[0]) if alone else operands
+
+
+def letter(n):
+    """The letter that a number stands for.  ValueError if there is none."""
+    if n is Ellipsis:
+        return "..."
+    if not 0 <= n < 52:
+        raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+    return chr(n + 65 if n < 26 else n + 71)
 
 
 letters = re.compile(r"\.\.\.|[a-zA-Z]").findall  # the labels of a term
@@ -481,6 +491,25 @@ def inv(A):
             "the input matrix is singular."
         ) from None
     return record(Inv, out, (A,), (out,))
+
+
+def inverse_at(x):
+    """The inverse in the rule of ``slogdet``: of a singular matrix what elimination ends with, infinities and nan.
+
+    Where the rule is recorded it is an error, as in PyTorch.
+    """
+    if isinstance(x, Tensor) or any_batch(x):
+        return inv(x)
+    try:
+        return xp_of(x).linalg.inv(x)
+    except np.linalg.LinAlgError:
+        from scipy.linalg.lapack import get_lapack_funcs  # noqa: PLC0415  as above
+
+    host, n = moved(x, cpu), x.shape[-1]
+    eliminate, substitute = get_lapack_funcs(("getrf", "getrs"), (host,))
+    unit = np.eye(n, dtype=x.dtype)
+    each = [substitute(*eliminate(matrix)[:2], unit, trans=1)[0].T for matrix in host.reshape(-1, n, n)]
+    return moved(np.stack(each).reshape(x.shape), device_of(x))
 
 
 def solve(A, B, *, left=True):
@@ -634,8 +663,8 @@ def svd_rule(parts, x):
     return times(times(u, inner), vh) + outside
 
 
-def svdvals(A):
-    """The singular values of each matrix, in descending order."""
+def svdvals(A, *, driver=None):
+    """The singular values of each matrix, in descending order; ``driver`` is for devices, and there is one."""
     return svd(A)[1]
 
 

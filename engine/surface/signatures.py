@@ -196,7 +196,8 @@ tensordot(a, b, dims=2, *, Tensor? out=None)
 
 [linalg] linalg
 LinAlgError
-det inv slogdet svdvals(Tensor A, *, Tensor? out=None) as linalg_
+det inv slogdet(Tensor A, *, Tensor? out=None) as linalg_
+svdvals(Tensor A, *, driver=None, Tensor? out=None) as linalg_
 matmul(Tensor input, Tensor other, *, Tensor? out=None) as linalg_
 matrix_norm(Tensor A, ord='fro', dim=(-2,-1), bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
 norm(Tensor A, ord=None, dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_

@@ -197,6 +197,10 @@ def cov(input, fweights, aweights):
 def tensordot(a, b, dims):
     x, y = a.array, b.array
     require(x.dtype == y.dtype, m.INNER_DTYPES)
+    if isinstance(dims, Tensor) and dims.numel() > 1:
+        require(len(dims) == 2, m.TENSORDOT_TENSOR, len(dims), error=AssertionError)
+    elif isinstance(dims, Tensor):
+        require(int(dims.item()) >= 0, m.TENSORDOT_NEGATIVE, dims)
     if isinstance(dims, int):
         require(dims >= 0, m.TENSORDOT_NEGATIVE, dims)
         require(dims <= min(x.ndim, y.ndim), m.TENSORDOT_DIMS, dims)
@@ -335,8 +339,9 @@ def matrix_norm(A, ord, dim, keepdim, dtype):
         require(size, m.REDUCED_SIZE, "amin()", axis, error=IndexError)
 
 
-def svdvals(A):
+def svdvals(A, driver):
     x = A.array
+    require(driver is None, m.SVD_DRIVER)
     require(x.ndim >= 2, m.MATRICES_NEEDED, "linalg.svd")
     require(dtypes.of[x.dtype].is_floating_point, m.FLOATING_NEEDED, "linalg.svd", x.dtype)
     if x.dtype in accumulate_wider:

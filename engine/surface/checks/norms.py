@@ -10,6 +10,7 @@ from ...core.record import array_of
 from ...ops.checks import check_floating, checked_dim, no_kernel, number
 from .. import messages as m
 from ..require import require
+from .linalg import matrix_norm
 from .reduce import widens
 
 
@@ -119,9 +120,8 @@ def cdist(x1, x2, p, compute_mode):
         raise no_kernel("cdist", x1.array)
 
 
-def norm(input, p, dtype):
-    if isinstance(p, str) and p not in ("fro", "nuc"):
-        raise RuntimeError(m.NORM_ORDER.format(p))
-    if p == "nuc":
-        require(input.array.ndim >= 2, m.MATRICES_NEEDED, "linalg.matrix_norm")
-    widens("linalg.matrix_norm" if p == "nuc" else "linalg.vector_norm", input, dtype)
+def norm(input, p, dim, keepdim, dtype):
+    dims = range(input.array.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    if isinstance(p, str) and (p != "fro" or dim is not None and len(dims) > 2):
+        return matrix_norm(input, p, dims, keepdim, dtype)
+    widens("linalg.vector_norm", input, dtype)

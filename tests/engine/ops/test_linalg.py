@@ -93,6 +93,9 @@ torch.tensordot(a, a1, dims=([0], [0]))
 torch.tensordot(u, v, 0)
 torch.tensordot(u, v, 1)
 torch.tensordot(m, m, 2)
+torch.tensordot(m, n, torch.tensor(1))
+torch.tensordot(m, n, torch.tensor([1]))
+torch.tensordot(m, n, torch.tensor([[0], [1]]))
 torch.trace(q)
 m.trace()
 n.trace()
@@ -166,6 +169,9 @@ torch.linalg.matrix_norm(c, 1, (1, 0))
 torch.linalg.matrix_norm(torch.zeros(0, 0), 1)
 torch.linalg.matrix_norm(torch.zeros(2, 0, 3), 2, keepdim=True)
 torch.linalg.matrix_norm(torch.zeros(0, 3), inf)
+torch.linalg.svdvals(m, driver=None)
+torch.norm(m, 'nuc')
+torch.norm(a, 'fro', dim=(0, 1))
 """)
 
 OTHER_TYPES = cases("""
@@ -265,6 +271,11 @@ torch.tensordot(x, x, ([1], [0]))
 torch.tensordot(x, x, -1)
 torch.tensordot(x, x, 3)
 torch.tensordot(x, x, ([1, 0], [1]))
+torch.tensordot(x, x, torch.tensor([0, 1, 1]))
+torch.tensordot(x, x, torch.tensor(-1))
+torch.einsum(x, [0, 60])
+torch.einsum(x, [0, -1])
+torch.linalg.svdvals(x, driver='gesvd')
 torch.trace(y)
 torch.inverse(x)
 torch.inverse(y)
@@ -281,6 +292,10 @@ torch.linalg.solve(x, y)
 torch.det(x)
 torch.det(eye.long())
 torch.linalg.norm(y, 'fro')
+torch.norm(a, 'nuc')
+torch.norm(x, 'nuc', dim=1)
+torch.norm(a, 'fro', dim=(0, 1, 2))
+torch.norm(x, 'inf')
 torch.linalg.norm(x, 3)
 torch.linalg.norm(x, 0)
 torch.linalg.norm(a, 1)
@@ -340,6 +355,19 @@ def test_errors_like_pytorch(expression):
 
 def test_the_determinant_of_a_singular_matrix_has_a_gradient():
     check_derivatives("torch.det(z)", {"z": INPUTS["z"]})
+
+
+@pytest.mark.parametrize("function", ["torch.logdet", "(lambda a: torch.linalg.slogdet(a)[1])"])
+def test_the_gradient_of_a_log_determinant_is_not_finite_where_the_matrix_is_singular(function):
+    torch = pytest.importorskip("torch")
+    singular = [[1.0, 2.0], [2.0, 4.0]]
+    for values in (singular, [singular, [[2.0, 1.0], [1.0, 3.0]]]):
+        found = []
+        for t in (engine, torch):
+            x = t.tensor(values, requires_grad=True)
+            eval(function, {"torch": t})(x).sum().backward()
+            found.append(x.grad.tolist())
+        np.testing.assert_allclose(*found, 1e-6)
 
 
 def test_a_singular_matrix_has_no_inverse():

@@ -1,6 +1,9 @@
-"""Trees: tuples, lists and dicts of tensors, nested to any depth.  What is none of these is a leaf."""
+"""Trees: tuples, lists, deques and dicts of tensors, nested to any depth.  What is none of these is a leaf."""
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict, deque
+
+DICTS = dict, OrderedDict, defaultdict
+BRANCHES = tuple, list, deque, dict
 
 
 def flatten(tree):
@@ -13,22 +16,25 @@ def _flatten(tree, leaves):
     kind = type(tree)
     if kind in (tuple, list) or isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return Structure(kind, None, [_flatten(t, leaves) for t in tree])
-    if kind in (dict, OrderedDict):
-        return Structure(kind, list(tree), [_flatten(t, leaves) for t in tree.values()])
+    if kind in DICTS:
+        more = tree.default_factory if kind is defaultdict else None
+        return Structure(kind, list(tree), [_flatten(t, leaves) for t in tree.values()], more)
+    if kind is deque:
+        return Structure(kind, None, [_flatten(t, leaves) for t in tree], tree.maxlen)
     leaves.append(tree)
     return LEAF
 
 
 class Structure:
-    """The nodes of a tree: their type, the keys of a dict, and what stands below."""
+    """The nodes of a tree: their type, the keys of a dict, what stands below, and what more the type is made with."""
 
-    __slots__ = ("keys", "kind", "parts")
+    __slots__ = ("keys", "kind", "more", "parts")
 
-    def __init__(self, kind, keys, parts):
-        self.kind, self.keys, self.parts = kind, keys, parts
+    def __init__(self, kind, keys, parts, more=None):
+        self.kind, self.keys, self.parts, self.more = kind, keys, parts, more
 
     def __eq__(self, other):
-        same = isinstance(other, Structure) and self.kind is other.kind
+        same = isinstance(other, Structure) and self.kind is other.kind and self.more == other.more
         return same and self.keys == other.keys and self.parts == other.parts
 
     def __repr__(self):
@@ -51,6 +57,10 @@ class Structure:
         if self is LEAF:
             return next(leaves)
         parts = [p.build(leaves) for p in self.parts]
+        if self.kind is defaultdict:
+            return defaultdict(self.more, zip(self.keys, parts))
+        if self.kind is deque:
+            return deque(parts, self.more)
         if self.keys is not None:
             return self.kind(zip(self.keys, parts))
         return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
@@ -59,12 +69,12 @@ class Structure:
         """``prefix`` repeated for every leaf below each of its own; None if it does not fit."""
         kind = type(prefix)
         if self is LEAF:
-            return [prefix] if not isinstance(prefix, (tuple, list, dict)) else None
-        if kind is not self.kind:
-            return None if isinstance(prefix, (tuple, list, dict)) else [prefix] * self.count()
-        values = list(prefix.values()) if self.keys is not None else list(prefix)
-        if len(values) != len(self.parts) or self.keys is not None and list(prefix) != self.keys:
+            return [prefix] if not isinstance(prefix, BRANCHES) else None
+        if kind is not self.kind and not (kind in DICTS and self.kind in DICTS):
+            return None if isinstance(prefix, BRANCHES) else [prefix] * self.count()
+        if len(prefix) != len(self.parts) or self.keys is not None and prefix.keys() != set(self.keys):
             return None
+        values = prefix if self.keys is None else [prefix[k] for k in self.keys]
         found: list = []
         for part, value in zip(self.parts, values):
             below = part.spread(value)

@@ -1,5 +1,6 @@
 """What a call takes and gives back: results that are made anew, views of inputs, the lists and dicts around them."""
 
+from collections import deque
 from contextlib import nullcontext
 
 import numpy as np
@@ -10,12 +11,12 @@ from .steps import GraphBreak
 
 
 def containers(part):
-    """The lists and dicts in an argument or result."""
+    """The lists, deques and dicts in an argument or result."""
     if isinstance(part, dict) and any(isinstance(key, Tensor) for key in part):
         raise GraphBreak("it takes or returns a dict whose keys are tensors", " ")
-    if isinstance(part, (list, dict)):
+    if isinstance(part, (list, deque, dict)):
         yield part
-    if isinstance(part, (tuple, list, dict)):
+    if isinstance(part, (tuple, list, deque, dict)):
         for below in part.values() if isinstance(part, dict) else part:
             yield from containers(below)
 

@@ -23,7 +23,7 @@ from safetensors import deserialize, safe_open
 
 from .arrays import devices, dispatch, dtypes, memory
 from .arrays.size import Size
-from .core.tensor import Tensor
+from .core.tensor import Tensor, require_grad
 from .nn.parameter import Parameter
 
 DTYPE_OF = {  # safetensors' names of the dtypes
@@ -404,7 +404,7 @@ def tensor_view(x, record):
 
 
 def finished(t, requires_grad, kind):
-    return t.requires_grad_(requires_grad) if kind is None else Parameter(t, requires_grad)
+    return require_grad(t, requires_grad) if kind is None else Parameter(t, requires_grad)
 
 
 def on_saved_device(t, saved, where, copies):

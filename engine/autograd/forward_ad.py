@@ -18,9 +18,10 @@ from ..core.tensor import Tensor, track_view
 from ..core.versions import write
 from ..help import public
 from ..surface import printing
-from ..transforms.forward import ForwardPass, carry, dual, give_tangents, without_tangent
+from ..transforms import FOR_TANGENTS
+from ..transforms.forward import ForwardPass, carry, dual, give_tangents, refuse_tangents, without_tangent
 from . import messages
-from .modes import is_grad_enabled
+from .modes import is_grad_enabled, set_recording
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", "primal tangent")
 UnpackedDualTensor.__doc__ = "A tensor and its tangent (None if it has none), as ``unpack_dual`` gives them."
@@ -33,7 +34,8 @@ def enter_dual_level():
     new, asked = ForwardPass(inner=False), is_grad_enabled()
     observe(Tensor, give_tangents)
     new.before = mode.passes
-    vars(mode).update(asked=asked, dual=new, passes=(*new.before, new), enabled=not mode.inference)
+    vars(mode).update(dual=new, passes=(*new.before, new))
+    set_recording(asked)
     return 0
 
 
@@ -43,8 +45,9 @@ def exit_dual_level(*, level=None):
         raise RuntimeError("Dual level must be a positive number.")
     if level not in (None, 0):
         raise RuntimeError(messages.LEVEL_NOT_THE_LAST)
-    ended = mode.dual
-    vars(mode).update(dual=None, passes=ended.before, enabled=mode.asked and not mode.inference)
+    ended, asked = mode.dual, is_grad_enabled()
+    vars(mode).update(dual=None, passes=ended.before)
+    set_recording(asked)
     forget(Tensor, give_tangents)
     ended.forget()
 
@@ -81,8 +84,12 @@ def laid_out_alike(x, t):
 
 def unpack_dual(tensor, *, level=None):
     """(primal, tangent) of a tensor; the tangent is None where there is none."""
-    tangent = tangent_of(tensor)
-    primal = tensor if tangent is None else view_of(tensor, without_tangent(tensor, mode.dual))
+    if mode.dual is None and mode.passes:
+        which = mode.passes[-1]  # inside of ``func.jvp``
+        tangent = None if tensor.node is None else tensor.node.tangents.get(which)
+    else:
+        which, tangent = mode.dual, tangent_of(tensor)
+    primal = tensor if tangent is None else view_of(tensor, without_tangent(tensor, which))
     return UnpackedDualTensor(primal, tangent)
 
 
@@ -96,13 +103,15 @@ def view_of(tensor, new):
 
 def check_write(tensor, others):
     """Refuse the write into a dual tensor that would have to be recorded for two tensors."""
+    if mode.enabled is FOR_TANGENTS:
+        refuse_tangents(tensor, others)
     if tensor.creation_meta == "dual" and mode.enabled:
         if type(tensor._base.node) is AccumulateGrad:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         raise NotImplementedError("a dual tensor of one that requires grad is not written: write into its clone()")
 
 
-def write_tangent(tensor, node):
+def write_tangent(tensor, node, before):
     """Let what is written into a dual tensor change its tangent in place: the program may hold that too."""
     tangent = tangent_of(tensor)
     if tangent is None or tangent.node is not None or 0 in tangent.array.strides:

@@ -14,7 +14,7 @@ from ..core.backward import own
 from ..core.graph import CONSTANT, AccumulateGrad, Node, Output, clock, mode
 from ..core.linear import cast, reshape
 from ..core.observers import notify
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, require_grad
 from ..core.versions import check_saved, wrote
 from ..core.views import rebase_history
 from ..help import public
@@ -24,6 +24,7 @@ from ..transforms.messages import TANGENT_SIZE
 from . import graph, messages
 from .graph import Packed  # type: ignore[attr-defined]  # not public
 from .hooks import cotangent
+from .modes import no_grad
 
 
 class CallRecord:
@@ -500,12 +501,9 @@ def once_differentiable(backward):
 
     @functools.wraps(backward)
     def unrecorded(ctx, *grads):
-        recording, mode.enabled = mode.enabled, False
-        try:
+        with no_grad():
             returned = backward(ctx, *grads)
-        finally:
-            mode.enabled = recording
-        if not recording or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
+        if not mode.enabled or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return returned
         ends = refusing(as_results(returned))
         return ends if isinstance(returned, tuple) else ends[0]
@@ -515,7 +513,7 @@ def once_differentiable(backward):
 
 def refusing(tensors):
     """Return the tensors as the results of one operation without a derivative, on leaves of its own."""
-    leaves = [None if x is None else Tensor(x.array).requires_grad_() for x in tensors]
+    leaves = [None if x is None else require_grad(Tensor(x.array)) for x in tensors]
     node = DelayedError(tuple([None if leaf is None else leaf.node for leaf in leaves]), ())
     node.outputs = len(leaves)
     return tuple([x if x is None else Tensor(x.array, Output(node, i)) for i, x in enumerate(tensors)])

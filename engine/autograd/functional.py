@@ -14,7 +14,7 @@ from ..transforms.func import jacobian_columns, unit_vectors
 from . import messages
 from .forward_ad import dual_level
 from .gradients import grad
-from .modes import enable_grad, set_grad_enabled
+from .modes import enable_grad, is_grad_enabled, set_grad_enabled
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -167,7 +167,7 @@ def jacobian_product(name, func, inputs, v, create_graph, strict):
             else:
                 check_depend(values, "grad_inputs", strict)
             stage += "_trick"
-    with set_grad_enabled(create_graph or mode.enabled):
+    with set_grad_enabled(create_graph or is_grad_enabled()):
         found = zeros_for_none(grads_of(values, sources, v, create_graph), sources, stage, create_graph, strict)
     found = outside(found, create_graph, several_out if name == "jvp" else several)
     return outside(outputs, create_graph, several_out), found

@@ -6,10 +6,12 @@ from ..arrays.quiet import be_quiet, hush, quiet, state
 from ..arrays.running import switched
 from ..arrays.warn import warn
 from ..core import backward as core
+from ..core import errors
 from ..core.graph import extend, mode
 from ..core.tensor import Tensor
 from ..surface.edges import place, with_tensors
-from ..surface.gradients import differentiated, plain_grad
+from ..surface.gradients import differentiated, plain_grad, roots
+from ..transforms import FOR_TANGENTS
 from ..transforms.messages import NOT_IN_TRANSFORMS
 from . import messages
 from .hooks import accumulate
@@ -30,15 +32,15 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if inputs is None:
         return recorded_or_not(tensors, grad_tensors, retain_graph, create_graph)
     inputs = differentiated(inputs, "backward")
-    cotangents = core.roots(tensors, grad_tensors, create_graph)
+    cotangents = roots(tensors, grad_tensors, create_graph)
     for i in inputs:
         if isinstance(i, Tensor):
             i.retain_grad()
     keep = create_graph if retain_graph is None else retain_graph
     try:
         wanted = {place(i)[0] for i in inputs}
-        found = core.backward_pass(cotangents, keep, create_graph, wanted, through=True)
-        with switched(mode, enabled=create_graph):
+        found = core.backward_pass(cotangents, keep, bool(create_graph), wanted, through=True)
+        with switched(mode, enabled=bool(create_graph)):
             for node, g in found.items():
                 if not node.parents:
                     accumulate(node, g, hooks=())
@@ -49,13 +51,12 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 def recorded_or_not(tensors, gradients, retain_graph, create_graph):
     """``core.backward``, with PyTorch's warning where the pass is recorded."""
-    if not create_graph:
-        return core.backward(tensors, gradients, retain_graph)
-    cotangents = core.roots(tensors, gradients, create_graph)
+    cotangents = roots(tensors, gradients, create_graph)
     try:
-        core.backward_pass(cotangents, True if retain_graph is None else retain_graph, create_graph)
+        core.backward_pass(cotangents, create_graph if retain_graph is None else retain_graph, bool(create_graph))
     finally:
-        warn_of_cycle()
+        if create_graph:
+            warn_of_cycle()
 
 
 said: set = set()  # warnings that a program gets once
@@ -74,7 +75,9 @@ def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, 
         hush()
     if inputs is not None or mode.transforms:
         backward(self, gradient, retain_graph, create_graph, None, inputs)
-    elif gradient is None and not create_graph and isinstance(self.array, np.floating) and self.node:
+    elif gradient is None and not create_graph and isinstance(self.array, np.floating) and self.node is not None:
+        if not self.node.requires_grad:
+            raise RuntimeError(errors.NO_NODE.format(0))
         core.backward_pass({self.node: type(self.array)(1)}, retain_graph)  # without asking for what is known: -20 %
     else:
         recorded_or_not(self, gradient, retain_graph, create_graph)
@@ -96,21 +99,25 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         outputs = with_tensors(outputs, grad_outputs)
     if not only_inputs:
         warn(messages.ONLY_INPUTS, FutureWarning)
-    if mode.dual and not create_graph and carries_tangents(outputs):
-        from ..transforms.forward import unrecorded  # noqa: PLC0415  start-up
-
-        with switched(mode, asked=True):  # recorded, for then it carries the tangents on
-            found = grad(outputs, inputs, grad_outputs, bool(retain_graph), True, True, allow_unused, is_grads_batched,
-                         materialize_grads)  # fmt: skip
-        return tuple(map(unrecorded, found))
+    if mode.passes and not create_graph and (carry_tangents(outputs) or carry_tangents(grad_outputs)):
+        retain_graph, create_graph = bool(retain_graph), FOR_TANGENTS
+    else:
+        create_graph = bool(create_graph)
     options = retain_graph, create_graph, allow_unused, materialize_grads
     if not is_grads_batched or grad_outputs is None:
-        return plain_grad(outputs, inputs, grad_outputs, *options)
-    from ..transforms.vmap import grad_of_each  # noqa: PLC0415  start-up
+        found = plain_grad(outputs, inputs, grad_outputs, *options)
+    else:
+        from ..transforms.vmap import grad_of_each  # noqa: PLC0415  start-up
 
-    return grad_of_each(outputs, inputs, grad_outputs, *options)
+        found = grad_of_each(outputs, inputs, grad_outputs, *options)
+    if create_graph is FOR_TANGENTS:
+        from ..transforms.forward import unrecorded  # noqa: PLC0415  start-up
+
+        found = tuple(map(unrecorded, found))
+    return found
 
 
-def carries_tangents(outputs):
-    outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
-    return any(o.node is not None and o.node.tangents for o in outputs)
+def carry_tangents(tensors):
+    """Tell whether one of some tensors has a tangent in a pass that runs."""
+    nodes = [t.node for t in ((tensors,) if isinstance(tensors, Tensor) else tensors or ()) if t is not None]
+    return any(n is not None and not n.tangents.keys().isdisjoint(mode.passes) for n in nodes)

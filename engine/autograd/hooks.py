@@ -171,7 +171,7 @@ extend(
 extend(Node, register_hook=node_register_hook, register_prehook=node_register_prehook)
 
 
-def move_retain_grad(tensor, node):
+def move_retain_grad(tensor, node, before):
     """``retain_grad`` belongs to the tensor: the new node keeps its gradient, the old one does no more."""
     if tensor.node is not None and tensor.retains_grad:
         hook = tensor.node.hooks[-1]
@@ -180,7 +180,7 @@ def move_retain_grad(tensor, node):
         note(node)
 
 
-def leave_hooks(view, node):
+def leave_hooks(view, node, before):
     """A view that was written leads to its base: no hook that it had before sees the gradient of what is there now."""
     if view._base is None:
         return

@@ -7,14 +7,15 @@ from ..arrays.warn import warn
 from ..core.graph import Mode, extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
+from ..transforms import FOR_TANGENTS
 from . import messages
 from .inference import mark
 
 extend(
     Mode,
-    asked=True,  # in inference mode and in a dual level: what is_grad_enabled() says, whatever is recorded
+    asked=True,  # in inference mode: what is_grad_enabled() says
     inference=False,
-    dual=None,  # the dual level (forward_ad): in one, tangents are computed, and so nodes made, under no_grad too
+    dual=None,  # the dual level (forward_ad)
     passes=(),  # those in forward mode that run (transforms/forward.py), the newest last
     transforms=0,  # how many function transforms run, one inside the other
     derivatives=0,  # and how many of them differentiate
@@ -109,12 +110,18 @@ class set_grad_enabled(GradMode):
 
 def set_recording(enabled):
     """Switch recording.  In inference mode nothing is recorded, whatever the switch says."""
-    mode.asked, mode.enabled = enabled, (enabled or mode.dual is not None) and not mode.inference
+    mode.asked, mode.enabled = enabled, how_to_record(enabled, mode.inference)
+
+
+def how_to_record(asked, inference):
+    """Return what ``mode.enabled`` is to be.  Forward mode goes on under ``no_grad``, as in PyTorch."""
+    return not inference and (asked or (bool(mode.passes) and FOR_TANGENTS))
 
 
 def is_grad_enabled():
     """Tell whether operations are recorded in this thread."""
-    return mode.asked if mode.inference or mode.dual else mode.enabled
+    enabled = mode.asked if mode.inference else mode.enabled
+    return bool(enabled) and enabled is not FOR_TANGENTS
 
 
 class inference_mode(GradMode):
@@ -140,7 +147,7 @@ class inference_mode(GradMode):
 
 
 def switch_inference(enabled, inference, unrecorded):
-    records = (enabled or mode.dual is not None) and not inference
+    records = how_to_record(enabled, inference)
     vars(mode).update(asked=enabled, enabled=records, inference=inference, unrecorded=unrecorded)
 
 

@@ -1,7 +1,7 @@
 """Variable: the name that tensors which take part in graphs had before PyTorch 0.4."""
 
 from ..arrays.warn import warn
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, require_grad
 
 __all__ = ["Variable"]
 
@@ -25,4 +25,4 @@ class Variable(metaclass=VariableMeta):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         if requires_grad and not data.is_floating_point():
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        return data.detach().requires_grad_(requires_grad)
+        return require_grad(data.detach(), requires_grad)

@@ -157,7 +157,7 @@ def roots(tensors, gradients=None, create_graph=False):
         x, node = t.array, t.node
         is_leaf = type(node) is AccumulateGrad
         if node is None or is_leaf and node.variable is None:  # a view made under no_grad
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(errors.NO_NODE.format(i))
         if g is None:
             if x.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")

@@ -12,6 +12,8 @@ DETACHED = (
     "use out-of-place `.detach()` instead"
 )
 
+NO_NODE = "element {} of tensors does not require grad and does not have a grad_fn"
+
 modified_details: list = []  # called with what ``modified`` gets: each adds to its message
 forbidden_messages: list = []  # called with what ``forbidden_view`` gets: the last one gives the message
 graph_lost: list = []  # called with a view that was made unrecorded and has lost its part of the graph by a write

@@ -45,6 +45,7 @@ class Node:
     outputs = 1  # how many there are; the cotangents of several travel as OutputCotangents
     checks_versions = True  # arrays that it saved must not be written before they are used
     requires_grad = True  # its output does
+    begins = False  # its output is a leaf
     detached = False  # the tensor that it made has left it, by detach_()
 
     if TYPE_CHECKING:  # features keep what is theirs in attributes of their own
@@ -83,6 +84,7 @@ class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds what arrives to ``leaf.grad``, and holds the leaf weakly: no cycle."""
 
     __module__ = "builtins"  # so that it prints as PyTorch's do, in IPython too: no module's name before its own
+    begins = True
 
     def __init__(self, leaf):
         Node.__init__(self, (), ())

@@ -103,6 +103,7 @@ class Tensor:
         return new
 
 
+require_grad = Tensor.requires_grad_  # for what is built on tensors; to programs, a feature may refuse the method
 array_types = set(number_types) | {np.ndarray}  # and more, once they are met
 inherited: list = []  # what features let a view or an alias have from its source: called with both
 graph.Tensor = Tensor

@@ -16,7 +16,7 @@ from .tensor import Tensor, alive
 from .versions import write, wrote
 
 write_checks: list = []  # what may refuse that a tensor is written: called with it and with what the values are made of
-rebased: list = []  # called with a tensor and its next node, before it gets that
+rebased: list = []  # called with a tensor, its next node and the one before: each may give another next one
 
 
 def overwrite(tensor, out):
@@ -62,7 +62,7 @@ def check_writable(tensor, others=()):
     """Raise RuntimeError where a write would break the graph; ``others``: what the values are made of."""
     for check in write_checks:
         check(tensor, others)
-    if mode.enabled:
+    if mode.enabled is True:
         base = tensor._base
         records = tensor.requires_grad or (base is not None and base.node is not None)
         for a in others:
@@ -77,11 +77,11 @@ def check_recordable(tensor, base):
         if tensor.creation_meta is not None:
             raise RuntimeError(errors.forbidden_view(tensor, "is being modified inplace"))
         if tensor.requires_grad or base.node is not None:
-            if base.node is None or type(base.node) is AccumulateGrad:
+            if base.node is None or base.node.begins:
                 raise RuntimeError(
                     "a view of a leaf Variable that requires grad is being used in an in-place operation."
                 )
-    if type(tensor.node) is AccumulateGrad:
+    if tensor.node is not None and tensor.node.begins:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
@@ -114,10 +114,11 @@ def rebase_view(view, base):
 
 def become(tensor, node):
     """Replace the node of a tensor."""
-    if type(tensor.node) is AccumulateGrad:
+    before = tensor.node
+    if type(before) is AccumulateGrad:
         tensor.node = None
     for follow_node in rebased:
-        follow_node(tensor, node)
+        node = follow_node(tensor, node, before) or node
     tensor.node = node
     observers.notify(Tensor, tensor)
 

@@ -1,6 +1,6 @@
 """Parameter and Buffer: tensors that a Module takes for its own when they are assigned to it."""
 
-from ..core.tensor import Tensor, inherited
+from ..core.tensor import Tensor, inherited, require_grad
 from ..help import public
 from ..ops.creation import empty
 from ..surface.printing import parameter_repr
@@ -16,7 +16,7 @@ class Parameter(Tensor):
             hand_on(self, data)
         if requires_grad and not self.is_floating_point():
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        self.requires_grad_(requires_grad)
+        require_grad(self, requires_grad)
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:

@@ -25,7 +25,7 @@ from ..core.graph import extend, mode, node_class
 from ..core.linear import Clone, ToCopy, cast, clone_array
 from ..core.record import array_of, record
 from ..core.rules import camel
-from ..core.tensor import Tensor, array_types
+from ..core.tensor import Tensor, array_types, require_grad
 from .checks import check_generator, integer, is_integer, is_scalar, misfit, number, shape_of, shown_kind, sizes, unfit
 from .rows import register
 from .transfers import transfer
@@ -48,7 +48,7 @@ def required(t, requires_grad, name):
         raise misfit(requires_grad, name, "requires_grad", None, "bool")
     if not t.dtype.is_floating_point:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return t.requires_grad_()
+    return require_grad(t)
 
 
 def array_from(data, dtype=None, copy=True, name="tensor"):
@@ -956,7 +956,7 @@ def __deepcopy__(self, memo):
     new = self.__class__.__new__(self.__class__)
     Tensor.__init__(new, part_of_copy(self.array, memo))
     memo[id(self)] = new
-    new.requires_grad_(self.requires_grad)
+    require_grad(new, self.requires_grad)
     if self._grad is not None:
         new._grad = __deepcopy__(self._grad, memo) if self._grad.is_leaf else self._grad.detach().clone()
     return new
@@ -965,7 +965,7 @@ def __deepcopy__(self, memo):
 def rebuilt(cls, array, requires_grad, device=host_device):
     new = cls.__new__(cls)
     Tensor.__init__(new, moved(dtypes.with_own_dtype(array), device))
-    return new.requires_grad_(requires_grad)
+    return require_grad(new, requires_grad)
 
 
 def __reduce_ex__(self, protocol):

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from ..arrays import dtypes
 from ..arrays.dispatch import zeros_like
 from ..core import backward as core
+from ..core import errors
 from ..core.graph import AccumulateGrad
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, require_grad
 from .edges import GradientEdge, part, place
 
 
@@ -19,10 +20,10 @@ def plain_grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_gra
         )
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     inputs = differentiated(inputs, "grad")
-    cotangents = core.roots(outputs, grad_outputs, create_graph)
+    cotangents = roots(outputs, grad_outputs, create_graph)
     places = [*map(place, inputs)]
-    for node, _ in places:
-        if node is None:
+    for (node, _), i in zip(places, inputs):
+        if node is None or isinstance(i, Tensor) and not i.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
     wanted = {n for n, _ in places if type(n) is not AccumulateGrad or n.leaf() is not None}  # no views under no_grad
@@ -37,8 +38,18 @@ def plain_grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_gra
         if result is None and materialize_grads:
             if isinstance(i, GradientEdge):
                 raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-            results[number] = Tensor(zeros_like(i.array)).requires_grad_(create_graph)
+            results[number] = require_grad(Tensor(zeros_like(i.array)), create_graph is True)
     return tuple(results)
+
+
+def roots(tensors, gradients, create_graph):
+    """``core.roots``, which knows of no nodes that are there for tangents alone."""
+    tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    found = core.roots(tensors, gradients, create_graph)
+    for i, t in enumerate(tensors):
+        if not t.node.requires_grad:
+            raise RuntimeError(errors.NO_NODE.format(i))
+    return found
 
 
 def as_result(g, tensor):

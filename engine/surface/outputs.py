@@ -36,7 +36,7 @@ def into(out, function, *args, **kwargs):
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    if mode.dual and any(t.node is not None and mode.dual in t.node.tangents for t in (*results, *outs)):
+    if mode.passes and any(p in t.node.tangents for t in (*results, *outs) if t.node is not None for p in mode.passes):
         raise NotImplementedError(
             f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
         )

@@ -6,7 +6,7 @@ from ..arrays.dispatch import device_names
 from ..arrays.memory import apart, same_place
 from ..arrays.warn import warn
 from ..core.graph import AccumulateGrad, Output, extend
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, require_grad
 from ..core.versions import leave, replace
 from ..ops.checks import checked_dim
 from .node_names import edge
@@ -78,7 +78,7 @@ class Surface:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and not self.dtype.is_floating_point:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-        self.requires_grad_(value)
+        require_grad(self, value)
 
     requires_grad = Tensor.requires_grad.setter(set_requires_grad)  # type: ignore[attr-defined]
     del set_requires_grad

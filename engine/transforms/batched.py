@@ -349,8 +349,10 @@ def setitem(x, key, value):
     if newest_level((x, value, *key)) is not level:
         x.__array__()
     if len(key) == 1 and type(key[0]) is Batched and key[0].dtype.kind == "b" and not dims(value):
-        x.x[...] = by_name("where", key[0], value, x).x
-        return
+        if (shape := key[0].shape) == x.shape[: len(shape)]:
+            mask = key[0].reshape((*shape, *(1,) * (x.ndim - len(shape))))
+            x.x[...] = by_name("where", mask, value, x).x
+            return
     entries, arrays = parsed(key, x.ndim)
     if not arrays:
         target = x.x[(all_of, *key)]

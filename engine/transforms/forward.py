@@ -20,13 +20,14 @@ from weakref import ref
 from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
 from ..arrays.memory import storage
+from ..core import views
 from ..core.backward import backward_pass
 from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, clock, extend, mode, node_class
 from ..core.linear import cast, unsum
 from ..core.observers import forget, observe
 from ..core.record import array_of
 from ..core.tensor import Tensor
-from . import messages
+from . import FOR_TANGENTS, messages
 
 
 class ForwardPass:
@@ -103,7 +104,13 @@ def outgoing(tensor, start):
 
     ``start``: when the transform began.
     """
-    return tensor if tensor.node is None or continues([tensor.node], start) == "recorded" else outside_graph(tensor)
+    return tensor if tensor.node is None else leaving(tensor, continues([tensor.node], start))
+
+
+def leaving(tensor, found):
+    """A result with a node outside of a transform, given what ``continues`` has found there."""
+    recorded = found == "recorded" and mode.enabled not in (False, FOR_TANGENTS)
+    return tensor if recorded else outside_graph(tensor)
 
 
 def outside_graph(tensor, tangents=None):
@@ -122,7 +129,9 @@ def continues(nodes, start):
             found = found or any(p in node.tangents for p in mode.passes) or None
             continue
         if not any(node.parents) or node.oldest_leaf_time == node.time:  # a leaf; a transform's may have a tangent
-            return "recorded"
+            if node.time > start:
+                return "recorded"
+            continue  # made inside
         new = {*node.parents} - seen
         todo += new
         seen |= new
@@ -141,7 +150,42 @@ def unrecorded(g):
     """A recorded gradient, outside of the graph, with its tangents."""
     if g is None or g.node is None:
         return g
-    return outside_graph(g, {p: Tensor(t.array) for p, t in g.node.tangents.items()})
+    return outside_graph(g, {p: unrecorded(t) for p, t in g.node.tangents.items()})
+
+
+def refuse_tangents(tensor, values):
+    """NotImplementedError if a leaf would be written, under ``no_grad``, with values that carry tangents."""
+    leaf = tensor if tensor._base is None else tensor._base
+    if leaf.requires_grad and leaf.is_leaf:
+        if any(isinstance(a, Tensor) and a.node is not None and a.node.tangents for a in values):
+            raise NotImplementedError("a leaf that requires grad is not given a tangent: write into its clone()")
+
+
+def keep_graph(tensor, node, before):
+    """The node of a tensor that is written under ``no_grad``: values and tangents are new, the graph is the old one."""
+    if mode.enabled is not FOR_TANGENTS or before is None:
+        return None
+    if "tangents" not in node.__dict__:
+        carry(node, tensor.array)
+    if not node.tangents:
+        return before if before.requires_grad else None
+    return rewritten(tensor, node.tangents, before).node
+
+
+def rewritten(tensor, tangents, before):
+    """The tensor with new tangents, each of them in the graph that the old one is in; ``before``: the old node."""
+    new = {}
+    for which, t in tangents.items():
+        old = before.tangents.get(which)
+        of_t = {} if t.node is None else t.node.tangents
+        new[which] = t if old is None or old.node is None else rewritten(t, of_t, old.node)
+    tensor = with_tangents(tensor, new, before if before.requires_grad else None, IdentityNode)
+    for which in new:
+        which.recorded.append(ref(tensor.node))
+    return tensor
+
+
+views.rebased.append(keep_graph)
 
 
 # ---- the tangents of a new node
@@ -157,7 +201,7 @@ def give_tangents(tensor):
     node = tensor.node
     if node is not None and node.parents and mode.passes and "tangents" not in node.__dict__:
         carry(node, tensor.array)
-        if mode.dual and not mode.asked and not node.tangents:  # under no_grad there are nodes for tangents alone
+        if mode.enabled is FOR_TANGENTS and not node.tangents:
             tensor.node = None
 
 
@@ -171,26 +215,32 @@ def carry(node, out=None):
             carry(p)  # of this one no Tensor was made: it is one of several nodes of one operation
         if p.oldest_leaf_time > oldest_leaf_time:
             oldest_leaf_time = p.oldest_leaf_time
-    unasked = mode.dual and not mode.asked  # under no_grad: a tangent does not require grad either
+    passes, recorded = mode.passes, mode.enabled
+    unasked = recorded is FOR_TANGENTS  # then a tangent does not require grad either
     if unasked:
         oldest_leaf_time = -inf
     leads_to(node, oldest_leaf_time)
-    passes, recorded = mode.passes, mode.enabled
     try:
         for i, which in enumerate(passes):
             ts = [p and p.tangents.get(which) for p in real.parents]
             if given := [t for t in ts if t is not None]:
-                plain = oldest_leaf_time <= which.start and bool(unasked or not any(t.node for t in given))
+                plain = oldest_leaf_time <= which.start and (unasked or not any(t.node for t in given))
                 if i and plain:  # the tangent itself must carry the tangents of older passes
                     plain = not any(older in p.tangents for older in passes[:i] for p in parents)
-                mode.passes, mode.enabled = passes[:i], not plain
+                mode.passes, mode.enabled = passes[:i], not plain and (recorded or True)
                 found[which] = push(real, part, ts, out, plain, which)
                 if not plain:
                     which.recorded.append(ref(node))
     finally:
         mode.passes, mode.enabled = passes, recorded
     if found and oldest_leaf_time == -inf and real is node and node.saved_from:
-        node.saved, node.parents = None, (None,) * len(real.parents)  # no longer needed: release the arrays
+        node.saved, node.parents = (), (None,) * len(real.parents)  # no longer needed: release the arrays
+        node.vjp = nothing
+
+
+def nothing(g, saved, parents):
+    """The cotangents of the inputs of a node that is there for tangents alone."""
+    return ()
 
 
 def push(node, part, ts, out, plain, which):
@@ -244,4 +294,4 @@ def transposed_rule(node, i, part, t, out, plain):
         mode.enabled = recorded
     if into is None or into.node is None:
         return None
-    return backward_pass({into.node: cast(t, into.array.dtype)}, False, not plain, {u.node}).get(u.node)
+    return backward_pass({into.node: cast(t, into.array.dtype)}, False, mode.enabled, {u.node}).get(u.node)

@@ -20,11 +20,11 @@ from ..core import views
 from ..core.backward import backward_pass, roots
 from ..core.graph import AccumulateGrad, clock, extend, mode, node_class
 from ..core.observers import forget, observe
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, alive
 from ..ops.shape import cat, reshape_to, split, stack
-from . import messages
+from . import FOR_TANGENTS, messages
 from .batched import Batched
-from .forward import ForwardPass, continues, dual, leads_to, outgoing, outside_graph
+from .forward import ForwardPass, continues, dual, leads_to, leaving, outgoing, refuse_tangents
 from .vmap import batch, check_randomness, leave, remove_batch_dim, vmap
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 # a leaf of a transform, on a tensor that is in a graph already
-Inner = node_class("ViewBackward0", lambda g: g, diagonal=True)
+Inner = node_class("ViewBackward0", lambda g: g, diagonal=True, begins=True)
 
 
 # ---- inside a transform that differentiates
@@ -42,9 +42,14 @@ extend(Tensor, transform_level=0)  # how many of them ran when it was made
 
 
 def refuse_captured(tensor, others):
-    """RuntimeError if a tensor would be written that was not made inside of the transform."""
-    if mode.derivatives and (tensor if tensor._base is None else tensor._base).transform_level < mode.derivatives:
+    """RuntimeError if memory would be written that a tensor has which was not made inside of the transform."""
+    if not mode.derivatives:
+        return
+    own = tensor if tensor._base is None else tensor._base
+    if any(t.transform_level < mode.derivatives for t in (own, *alive(own, "aliases"))):
         raise RuntimeError(messages.CAPTURED_WRITTEN)
+    if mode.enabled is FOR_TANGENTS:
+        refuse_tangents(tensor, others)
 
 
 def stamp(tensor):
@@ -56,17 +61,15 @@ views.write_checks.append(refuse_captured)
 
 
 class differentiating:
-    """A block that runs, recorded, inside a transform that differentiates."""
+    """A block that runs inside a transform that differentiates, and is recorded, or ``FOR_TANGENTS`` at least."""
+
+    def __init__(self, enabled=True):
+        self.enabled = enabled
 
     def __enter__(self):
         self.before = mode.transforms, mode.derivatives, mode.enabled, mode.asked
         observe(Tensor, stamp)
-        mode.transforms, mode.derivatives, mode.enabled, mode.asked = (
-            mode.transforms + 1,
-            mode.derivatives + 1,
-            True,
-            True,
-        )
+        mode.transforms, mode.derivatives, mode.enabled = mode.transforms + 1, mode.derivatives + 1, self.enabled
 
     def __exit__(self, *exc):
         mode.transforms, mode.derivatives, mode.enabled, mode.asked = self.before
@@ -106,6 +109,7 @@ class Recording:
     def run(self, func, *args, **kwargs):
         try:
             with differentiating():
+                args, kwargs = tree.map_tree(writable, (args, kwargs))
                 return func(*args, **kwargs)
         finally:
             for node in self.own:  # from now on only this transform differentiates with respect to it
@@ -129,8 +133,9 @@ class Recording:
 
 
 def goes_on(values, start=-inf):
-    """Tell whether someone outside is differentiating what is computed from one of these values."""
-    return mode.enabled and continues([v.node for v in values if isinstance(v, Tensor) and v.node], start) is not None
+    """Return how to record a gradient of these values: not at all, unless someone outside differentiates it."""
+    nodes = [v.node for v in values if isinstance(v, Tensor) and v.node]
+    return mode.enabled and continues(nodes, start) is not None and mode.enabled
 
 
 def handed_out(values, start):
@@ -160,6 +165,14 @@ def new_leaf(x):
 
 
 # ---- arguments
+
+
+def writable(x):
+    """The same memory as a tensor of this transform, which may write what it was given and does not differentiate.
+
+    What is in a graph outside stays what it is: that graph would not know of the write.
+    """
+    return x if not isinstance(x, Tensor) or x.node is not None or x.inference else Tensor(x.shared())
 
 
 def checked_argnums(argnums, args):
@@ -203,7 +216,7 @@ def with_aux(out, has_aux, what):
 
 def check_tensors(outs, what):
     """PyTorch's errors for results that cannot be differentiated."""
-    if not outs:
+    if not outs or len(outs) == 1 and outs[0] is None:
         raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {outs})")
     for o in outs:
         if not isinstance(o, Tensor):
@@ -244,9 +257,9 @@ def gradient_and_value(func, argnums, has_aux, args, kwargs):
     if output.array.ndim:
         raise RuntimeError(messages.NOT_A_SCALAR.format(output.array.ndim))
     outside = output.node and continues([output.node], r.start)
-    create_graph = mode.enabled and outside is not None
+    create_graph = outside is not None and mode.enabled
     grads = tree.unflatten(structure, r.back([output], [None], create_graph, create_graph))
-    value = output if output.node is None or outside == "recorded" else outside_graph(output)
+    value = output if output.node is None else leaving(output, outside)
     return grads, (value, handed_out(aux, r.start)) if has_aux else value
 
 
@@ -310,6 +323,10 @@ def jacobian_rows(r, out, chunk_size, create_graph):
     if out.node is None or not n:
         return [Tensor(xp_of(p.array).zeros(s, p.array.dtype)) for p, s in zip(r.leaves, shapes)]
     basis, chunks = unit_vectors(x, n).reshape(n, *x.shape), []
+    if chunk_size == 1:  # one by one, as outside of vmap
+        for i in range(n):
+            chunks.append(r.pulled({out.node: Tensor(basis[i]) if create_graph else basis[i]}, create_graph))
+        return [reshape_to(stack(c, 0), s) for c, s in zip(zip(*chunks), shapes)]
     for start in range(0, n, chunk_size or n):
         part = basis[start : start + (chunk_size or n)]
         with batch(len(part)) as level:
@@ -363,9 +380,11 @@ def pushed(func, primals, tangents, replaced, has_aux=False, level=None):
     ``level``: the pass of a dual level that is open.
     """
     which = level or ForwardPass()
-    with nullcontext() if level else which, differentiating():
+    with differentiating(mode.enabled or FOR_TANGENTS), nullcontext() if level else which:
         duals = [dual(saveable(x), saveable(t), which) for x, t in zip(primals, tangents)]
-        output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
+        for x, d in zip(primals, duals):
+            d.node.begins = x.requires_grad  # its graph outside would not know of a write
+        output, aux = with_aux(func(*tree.map_tree(writable, tuple(replaced(duals)))), has_aux, JVP)
     outs, structure = tree.flatten(output)
     check_tensors(outs, JVP)
     return which, outs, structure, aux
@@ -386,7 +405,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     @functools.wraps(func)
     def wrapper(*args):
         check_randomness(randomness)
-        primals, structure, replaced = split_off(argnums, args)
+        primals, structure, replaced = split_off(tuple(range(len(args))) if argnums is None else argnums, args)
         check_inputs("primals", primals)
         found, out_structure, aux = jacobian_columns(func, primals, replaced, has_aux, randomness)
         result = tree.unflatten(out_structure, [tree.unflatten(structure, row) for row in found])
@@ -464,10 +483,10 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
         raise ValueError(messages.NO_DICTS.format(type(given)))
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
-    given = tied(given, own) if tie_weights else given
+    state = tied(given, own) if tie_weights else given
     if strict:
-        check_names(module, given, own)
-    with reparametrized(module, given):
+        check_names(module, state, own)
+    with reparametrized(module, state, given):
         return module(*args, **(kwargs or {}))
 
 
@@ -495,27 +514,51 @@ def check_names(module, given, own):
 
 
 class reparametrized(undoing):
-    """A block in which other tensors stand in a module."""
+    """A block in which other tensors stand in a module; what stands there in the end goes into the dict ``kept``."""
 
-    def __init__(self, module, given):
-        self.changes = []  # (where a tensor stands, under which name, the module's own, the one in its place)
+    def __init__(self, module, given, kept):
+        self.kept, self.new = kept, given
+        self.places = {}  # name -> (the dict that has it or, for a plain attribute, the module, under which name)
         for name, tensor in given.items():
             path, _, last = name.rpartition(".")
             owner = module.get_submodule(path)
-            place = next((p for p in (owner._parameters, owner._buffers) if last in p), None)
-            if not isinstance(tensor, Tensor):
-                raise TypeError(f"{name} is not an instance of torch.Tensor")
-            if place is not None:  # a name that the module does not have is none of its business
-                self.changes.append((place, last, place[last], tensor))
+            if not isinstance(tensor, Tensor | None):
+                raise TypeError(f"{tensor} is not an instance of torch.Tensor")
+            place = next((p for p in (owner._parameters, owner._buffers) if last in p), owner)
+            self.places[name] = place, last
+            own = standing(place, last)
+            if own is not MISSING and not isinstance(own, Tensor | None):
+                raise TypeError(f"attribute `{last}`: {own} is not an instance of torch.Tensor")
+        self.own = {name: standing(*at) for name, at in self.places.items()}
 
     def __enter__(self):
         super().__enter__()
-        for place, last, _, tensor in self.changes:
-            place[last] = tensor
+        for name, at in self.places.items():
+            put(*at, self.new[name])
 
     def undo(self):
-        for place, last, own, _ in self.changes:
-            place[last] = own
+        changed = {name: standing(*at) for name, at in self.places.items() if name in self.kept}
+        self.kept.update({name: tensor for name, tensor in changed.items() if tensor is not MISSING})
+        for name, at in self.places.items():
+            put(*at, self.own[name])
+
+
+MISSING = object()  # what stands under a name that a module does not have
+
+
+def standing(place, name):
+    """Return what a dict or, as an attribute, a module has under a name."""
+    return place.get(name, MISSING) if isinstance(place, dict) else getattr(place, name, MISSING)
+
+
+def put(place, name, tensor):
+    """Let a dict have a tensor under a name, or a module as an attribute, which makes it no parameter of it."""
+    if isinstance(place, dict):
+        place[name] = tensor
+    elif tensor is MISSING:
+        vars(place).pop(name, None)
+    else:
+        object.__setattr__(place, name, tensor)
 
 
 def stack_module_state(models):

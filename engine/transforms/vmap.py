@@ -15,14 +15,14 @@ from ..arrays.dispatch import modules
 from ..arrays.memory import expanded
 from ..arrays.random import generator_states
 from ..arrays.running import switched
-from ..core.graph import Node, clock, mode, node_class
+from ..core.graph import Node, clock, extend, mode, node_class
 from ..core.record import array_of, record
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, require_grad
 from ..core.versions import writes_to, wrote
 from ..ops.shape import cat
 from ..surface.gradients import plain_grad
 from . import messages
-from .batched import Batched, Level, move_dims, running
+from .batched import Batched, Level, move_dims, newest_level, running
 
 # ---- the border
 
@@ -140,13 +140,14 @@ def leave(tensors, level):
             node.parents = tuple(stands.get(p, p) for p in node.parents)
 
 
-def refuse_requires_grad(tensor, requires_grad):
-    """RuntimeError if this thread is inside a transform."""
+@functools.wraps(require_grad)
+def requires_grad_(self, requires_grad=True):
     if mode.transforms and requires_grad:
         raise RuntimeError(messages.NOT_IN_TRANSFORMS["requires_grad_"])
+    return require_grad(self, requires_grad)
 
 
-Tensor.grad_checks.insert(0, refuse_requires_grad)
+extend(Tensor, requires_grad_=requires_grad_)
 
 
 class batch:
@@ -182,10 +183,10 @@ def grad_of_each(outputs, inputs, grad_outputs, *options):
 
 def by_own_rule(function, args):
     """A custom Function on batches, by its ``vmap``, which returns (results, where their samples are)."""
-    level = running.levels[-1]
+    level = newest_level([a.array for a in args if isinstance(a, Tensor)])
     own = [isinstance(a, Tensor) and is_batch(a.array, level) for a in args]
     shown = [remove_batch_dim(a, 0, level) if b else a for a, b in zip(args, own)]
-    with switched(running, levels=running.levels[:-1]):
+    with switched(running, levels=running.levels[: running.levels.index(level)]):
         info = VmapInfo(level.size, level.randomness)
         out, dims = function.vmap(info, tuple(0 if b else None for b in own), *shown)
     if not isinstance(out, tuple):

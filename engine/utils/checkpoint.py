@@ -24,7 +24,7 @@ from ..core import backward as backward_pass
 from ..core import graph
 from ..core.graph import Mode, Node, Output, extend, mode
 from ..core.observers import forget, observe
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, require_grad
 from ..core.versions import check_saved, writes_to
 from ..help import public
 from . import messages
@@ -356,7 +356,7 @@ class CheckpointFunction(Function):
     def backward(ctx, *grads):
         args = list(ctx.args)
         for i, t in zip(ctx.places, ctx.saved_tensors):
-            args[i] = t.detach().requires_grad_(t.requires_grad)
+            args[i] = require_grad(t.detach(), t.requires_grad)
         with same_random_numbers(ctx.states), ctx.casts(), enable_grad():
             outputs = ctx.run_function(*args)
         be_quiet()

@@ -121,6 +121,57 @@ ROWS = [
         "x = t.tensor(1.0); t.func.jvp(lambda x: 2.0 * x, (x,), (x,))[1].dtype.itemsize",
         4,
     ),
+    (
+        "Tangents of single numbers",
+        "x = t.ones(2); t.func.jvp(t.sin, (x,), (x.double(),))[1].dtype.itemsize",
+        4,
+    ),
+    (
+        "Tangents written into leaves",
+        "x = t.ones(2); f = lambda a: t.no_grad()(lambda: t.nn.Parameter(t.ones(2)).copy_(a))(); "
+        "t.func.jvp(f, (x,), (x,))",
+        NotImplementedError,
+    ),
+    (
+        "`forward_ad` inside of `func.jvp`",
+        "f = lambda x: t.func.jvp(lambda y: y * y, (x,), (x,))[1]; "
+        "t.autograd.functional.jacobian(f, t.ones(2), vectorize=True, strategy='forward-mode').tolist()",
+        [[4.0, 0.0], [0.0, 4.0]],
+    ),
+    (
+        "Gradients inside of `vmap` and `jvp` of what is outside",
+        "w, x = t.ones(2, requires_grad=True), t.ones(2); "
+        "t.func.jvp(lambda a: t.autograd.grad((w * a).pow(2).sum(), w)[0], (x,), (x,))[1].tolist()",
+        [4.0, 4.0],
+    ),
+    (
+        "`retain_grad()`, hooks on saved tensors inside of `func` transforms",
+        "f = lambda x: t.utils.checkpoint.checkpoint(lambda y: (y * y).sum(), x, use_reentrant=False); "
+        "t.func.grad(f)(t.ones(2)).tolist()",
+        [2.0, 2.0],
+    ),
+    (
+        "Tensors that a function in a transform puts aside",
+        "kept = []; t.func.grad(lambda x: (kept.append(x * 2), x.sum())[1])(t.ones(2)); (kept[0] * 2).requires_grad",
+        True,
+    ),
+    (
+        "Writes by `.data` inside of a transform",
+        "s = t.ones(2); t.func.grad(lambda x: (s.data.add_(1), x.sum())[1])(t.ones(2)); s.tolist()",
+        [2.0, 2.0],
+    ),
+    (
+        "Masks of each sample",
+        "x, m = t.ones(2, 2, 2), t.tensor([[True, False], [False, True]]); f = lambda x, m: x.clone().index_put_((m,), "
+        "t.zeros(())); t.func.vmap(f)(x, m).tolist()",
+        [[[0.0, 0.0], [1.0, 1.0]], [[1.0, 1.0], [0.0, 0.0]]],
+    ),
+    (
+        "Random numbers in the shape of a sample",
+        "t.manual_seed(0); a = t.func.vmap(t.rand_like, in_dims=1, randomness='different')(t.ones(3, 4)); "
+        "t.manual_seed(0); t.equal(a, t.rand(4, 3))",
+        True,
+    ),
     ("`resize_`, `set_`", "t.ones(2).resize_(3)", AttributeError),
     ("Array times tensor", "type(np.ones(2) * t.ones(2)).__name__", "Tensor"),
     ("Half precision between the steps of a formula", "(t.tensor([1.5]).bfloat16() * 2.1).item()", 3.140625),

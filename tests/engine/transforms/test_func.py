@@ -1,5 +1,6 @@
 """Function transforms, forward mode and Jacobians beside PyTorch: values, structures, what requires grad, errors."""
 
+import collections
 import functools
 import gc
 import itertools
@@ -29,7 +30,8 @@ def outcome(t, program):
     f = func if t is engine else pytest.importorskip("torch").func
     a = {"M": M, "V": V, "W": W, "v": v, "u": u}
     names = {k: t.tensor(x) for k, x in a.items()} | {k + "g": t.tensor(x, requires_grad=True) for k, x in a.items()}
-    leaves, structure = tree.flatten(eval(program, {"t": t, "f": f, "F": t.nn.functional, **HELPERS(t, f), **names}))
+    names |= {"t": t, "f": f, "F": t.nn.functional, "collections": collections}
+    leaves, structure = tree.flatten(eval(program, {**HELPERS(t, f), **names}))
     return structure, [(tuple(x.shape), str(x.dtype), x.requires_grad, x.detach().numpy()) if hasattr(x, "shape") else x
                        for x in leaves]  # fmt: skip
 
@@ -43,6 +45,23 @@ def HELPERS(t, f):
             c = x**2
         return (x * c).sum()
 
+    def scaled(x):
+        y = x.clone()
+        y[0] = y[1] * 2
+        with t.no_grad():
+            y[2].mul_(3)
+        return (y * y.softmax(0) * x).sum()
+
+    def unrecorded(call):
+        with t.no_grad():
+            return call()
+
+    def built(x):
+        layer = t.nn.Linear(3, 1, dtype=t.float64)
+        t.nn.init.constant_(layer.weight, 2.0)
+        t.nn.init.zeros_(layer.bias)
+        return layer(x).sum() * x[0]
+
     def written(x):
         z = x.clone()
         z[0] = 1.0
@@ -52,6 +71,10 @@ def HELPERS(t, f):
 
     return {
         "written": written,
+        "scaled": scaled,
+        "unrecorded": unrecorded,
+        "built": built,
+        "fw": t.autograd.forward_ad,
         "number": lambda x: ((x @ w).tanh() * x).sum(),
         "vector": lambda x: (x @ w).tanh()[0] * x[1],
         "row": lambda r: (r * r[0]).softmax(0),
@@ -67,6 +90,51 @@ f.grad(number)(Mg)
 f.grad(lambda x: f.grad(number)(x).pow(2).sum())(M)
 f.grad(f.grad(f.grad(lambda x: x.sin() * x)))(v[0])
 f.grad(stopped)(v)
+f.jvp(stopped, (v,), (u,))
+f.jacfwd(stopped)(v)
+f.hessian(stopped)(v)
+f.vmap(lambda a: f.jvp(stopped, (a,), (a,))[1])(M)
+f.jvp(lambda x: f.jvp(stopped, (x,), (u,))[1], (v,), (v,))
+f.jvp(f.grad(stopped), (v,), (u,))
+f.grad(lambda x: f.jvp(stopped, (x,), (u,))[1])(v)
+f.jvp(lambda x: unrecorded(lambda: f.grad(lambda y: (y ** 3).sum())(x)), (v,), (u,))
+f.jvp(lambda x: unrecorded(lambda: f.jvp(lambda y: y ** 3, (x,), (u,))[1]), (v,), (u,))
+f.jvp(lambda x: fw.unpack_dual(x * x).tangent, (v,), (u,))[0]
+f.jvp(lambda x: fw.unpack_dual(x * x).primal, (v,), (u,))
+f.grad(scaled)(v)
+f.jvp(scaled, (v,), (u,))
+f.hessian(scaled)(v)
+f.jvp(f.grad(scaled), (v,), (u,))
+f.jvp(lambda x: f.jvp(scaled, (x,), (u,))[1], (v,), (u,))
+t.autograd.grad(f.jvp(scaled, (vg,), (ug,))[1], (vg, ug))
+t.autograd.grad(f.jvp(lambda x: f.jvp(scaled, (x,), (vg * x,))[1], (ug,), (vg,))[1], (vg, ug))
+unrecorded(lambda: f.grad_and_value(number)(Mg))
+unrecorded(lambda: f.grad(lambda a: ((a * ug).sum(), a * ug), has_aux=True)(v))
+unrecorded(lambda: f.vjp(vector, Mg)[0])
+unrecorded(lambda: f.jvp(vector, (Mg,), (V,)))
+unrecorded(lambda: f.jacfwd(vector)(Mg))
+unrecorded(lambda: f.hessian(number)(Mg))
+(f.grad(lambda x, s: (s.add_(1), (x * s).sum())[1])(v, u), u)
+(f.grad(lambda x, s: (s[0].add_(x.detach()[0]), (x * s).sum())[1])(v, u), u)
+(f.grad(lambda x, k: (k['s'].mul_(2), (x * k['s']).sum())[1])(v, k={'s': u}), u)
+(f.jacrev(lambda x, s: (s.add_(1), x * s)[1])(v, u), u)
+(f.jacfwd(lambda x, s: (s.add_(1), x * s)[1])(v, u), u)
+(f.grad(lambda x, s: f.grad(lambda y, r: (r.add_(1), (y * r).sum() ** 2)[1])(x, s).sum())(v, u), u)
+(f.vmap(f.grad(lambda x, s: (s.add_(1), (x * s).sum())[1]))(M, V), V)
+[(n, f.grad(lambda x, n: (n.add_(1), (x * n).sum())[1])(v, n), n) for n in [t.tensor(3.0).double()]]
+f.grad(built)(v)
+f.jvp(built, (v,), (u,))
+f.grad(lambda x: (x * t.nn.Parameter(t.ones(3).double())).sum())(v)
+f.grad(lambda x: (x * t.ones(3, dtype=t.float64, requires_grad=True)).sum())(v)
+f.jacfwd(lambda a, b: a * b, argnums=None)(v, u)
+f.jacrev(vector, chunk_size=1)(M)
+f.jacrev(vector, chunk_size=1)(Mg)
+f.jacrev(lambda a: a.sum(), chunk_size=1)(v)
+f.vmap(f.jacrev(row, chunk_size=1))(M)
+f.vmap(lambda d: d['a'] * d['b'], in_dims=({'a': 0, 'b': None},))(collections.OrderedDict(a=M, b=v))
+f.vmap(lambda d: d['a'] * 2)(collections.defaultdict(list, a=M))
+f.vmap(lambda d: d[0] * d[1], in_dims=(collections.deque([0, None]),))(collections.deque([M, v]))
+f.grad(lambda d: (d['a'] * d['c'][0]).sum())(collections.defaultdict(list, a=v, c=[u]))
 f.grad(lambda d: (d['a'] * d['b'][0]).sum())({'a': v, 'b': [u]})
 f.grad(lambda a, b: (a * b).sum(), argnums=(1, 0))(v, u)
 f.grad(lambda a, b: (a * b).sum(), argnums=-1)(v, u)
@@ -263,6 +331,21 @@ f.grad(lambda a: (a.sum(), 'word'), has_aux=True)(M)
 f.jvp(lambda a: (a, {'k': None}), (M,), (M,), has_aux=True)
 f.grad(lambda a: a.sum(), has_aux=True)(M)
 f.grad(lambda a: a.add_(1).sum())(M.clone())
+f.grad(lambda a: a.add_(1).sum())(Mg)
+f.grad(lambda a: a[0].add_(1).sum())(Mg)
+f.grad(lambda a: f.grad(lambda b: b.mul_(2).sum())(a).sum())(v)
+f.jacrev(lambda a: a.mul_(2))(vg)
+f.jvp(lambda a: a[0].mul_(2), (vg,), (u,))
+f.vjp(lambda a: None, v)
+f.jvp(lambda a: None, (v,), (v,))
+f.jacrev(lambda a: None)(v)
+f.jacfwd(lambda a: None)(v)
+f.jvp(lambda a: t.add(a, a, out=t.empty(3, dtype=t.float64)), (v,), (u,))
+f.jvp(lambda a: t.autograd.grad((a ** 3).sum(), a)[0], (v,), (u,))
+f.vmap(lambda d: d['a'], in_dims=({'b': 0},))(collections.OrderedDict(a=M))
+f.vmap(lambda d: d[0], in_dims=([0],))(collections.deque([M]))
+f.functional_call(t.nn.Linear(3, 1), {'bias': 3.0}, v)
+f.functional_call(t.nn.Linear(3, 1), {'in_features': v}, v)
 f.grad(lambda a: (a * 2).requires_grad_().sum())(M)
 f.grad(lambda a: (a * 2).sum().backward())(M)
 f.grad(lambda a: (a * 2).sum().backward(inputs=[vg]))(M)
@@ -337,6 +420,8 @@ CAPTURING = """
 f.grad(lambda a: (captured.add_(1), a.sum())[1])(v)
 f.grad(lambda a: (captured.add_(a), a.sum())[1])(v)
 f.grad(lambda a: (captured[0].add_(a[0]), a.sum())[1])(v)
+f.grad(lambda a: (captured.detach().add_(a), a.sum())[1])(v)
+f.grad(lambda a: (captured[:2].detach()[0].add_(a[0]), a.sum())[1])(v)
 f.grad(lambda a: (captured.__setitem__(0, a[0]), a.sum())[1])(v)
 f.jvp(lambda a: (captured.zero_(), a.sum())[1], (v,), (v,))
 f.jacrev(lambda a: (captured.copy_(a), a)[1])(v)
@@ -397,6 +482,52 @@ def test_transforms_on_the_simulated_device():
     assert ours.device.type == "sim"
     np.testing.assert_allclose(ours.cpu(), func.vmap(func.grad(f), (None, 0))(w.cpu(), x.cpu()))
     assert func.hessian(lambda a: f(w, a))(x[0]).device.type == "sim"
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_inside_of_forward_mode_have_tangents(create_graph):
+    """PyTorch takes no gradients there of what requires grad outside."""
+    x, a, b = engine.tensor(v, requires_grad=True), engine.tensor(u), engine.tensor(u * v)
+
+    def slope(y):
+        return engine.autograd.grad((y**4).sum(), y, create_graph=create_graph)[0]
+
+    value, tangent = func.jvp(slope, (x,), (a,))
+    assert value.requires_grad == tangent.requires_grad == create_graph
+    np.testing.assert_allclose(value.detach(), 4 * v**3)
+    np.testing.assert_allclose(tangent.detach(), 12 * v**2 * u)
+    second = func.jvp(lambda y: func.jvp(slope, (y,), (a,))[1], (x,), (b,))[1]
+    np.testing.assert_allclose(second.detach(), 24 * v * u * u * v)
+    np.testing.assert_allclose(func.jacfwd(slope)(x).detach(), np.diag(12 * v**2))
+    of_cotangents = lambda g: engine.autograd.grad(x**2, x, g, create_graph=create_graph)[0]  # noqa: E731
+    np.testing.assert_allclose(func.jvp(of_cotangents, (a,), (b,))[1].detach(), 2 * v * u * v)
+
+
+def test_a_backward_that_is_differentiable_once_hands_on_tangents():
+    """PyTorch has this in a dual level alone."""
+
+    class Square(engine.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        @engine.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * 2 * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 2 * t * ctx.saved_tensors[0]
+
+    x, t = engine.tensor(v, requires_grad=True), engine.tensor(u)
+    slope = lambda x: engine.autograd.grad((Square.apply(x) * x).sum(), x)[0]  # noqa: E731
+    np.testing.assert_allclose(func.jvp(slope, (x,), (t,))[1], 6 * v * u)
 
 
 def test_linearized_functions_have_tangents():
@@ -524,6 +655,23 @@ def test_indexing_under_vmap(key, batched):
     for f in (read, written, slope):
         each = [f(a[n] if "a" in batched else a, i[n] if "i" in batched else i) for n in range(3)]
         assert engine.equal(func.vmap(f, dims)(a, i), engine.stack(each))
+
+
+@pytest.mark.parametrize("written", [(3, 3), (3, 4), (3,), (3, 3, 3)])
+def test_a_mask_of_each_sample_says_which_rows_are_filled(written):
+    """PyTorch refuses it for masks with fewer dimensions than what is written; here it is that of a loop."""
+    x, m = engine.randn(2, *written), engine.tensor([[True, False, False], [False, True, True]])
+
+    def fill(x, m):
+        x = x * 1
+        x[m] = 0
+        return x
+
+    for f in (fill, func.grad(lambda x, m: (fill(x, m) ** 2).sum())):
+        each = [f(a, b) for a, b in zip(x, m, strict=True)]
+        assert engine.equal(func.vmap(f)(x, m), engine.stack(each))
+    with pytest.raises(RuntimeError, match="boolean mask"):
+        func.vmap(fill)(x, m[:, :1])
 
 
 # ---- random numbers
@@ -726,6 +874,12 @@ t.add(x, x, out=d)
 t.add(d, x, out=x)
 t.sum(d, 0, out=x[0])
 print(t.mul(x, x, out=t.zeros(2)))
+d.sum().backward()
+t.autograd.grad(d.sum(), d)
+y = ((d ** 2).sin() * (d.softmax(0) * w)).sum(); y.backward(); print(w.grad)
+exec("with t.no_grad(): w.mul_(2); w[0].fill_(7)"); print(w, w.requires_grad)
+exec("with t.no_grad(): h = w * 1; y = (w * d).detach()"); h = w * 1; exec("with t.no_grad(): h.zero_()"); print(h.requires_grad)
+exec("with t.no_grad(): y = d * w; y.fill_(2)"); print(fw.unpack_dual(y), t.is_grad_enabled())
 exec("with t.no_grad(): y = fw.make_dual(x, w) * 3"); print(fw.unpack_dual(y), fw.unpack_dual(y).tangent.requires_grad)
 fw.make_dual(t.arange(2), t.arange(2))
 fw.make_dual(x, t.arange(2))
@@ -863,6 +1017,19 @@ def functions(t):
             assert info.batch_size == 3 and in_dims == (0,)
             return OwnRule.apply(x), 0
 
+    class InNumPy(t.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return t.from_numpy(2 * g.detach().numpy())
+
     class NoRule(OwnRule):
         vmap = t.autograd.Function.vmap
 
@@ -875,7 +1042,7 @@ def functions(t):
         def backward(ctx, g):
             return g * 2
 
-    return {c.__name__: c for c in (Both, OwnRule, NoRule, WithContext)}
+    return {c.__name__: c for c in (Both, OwnRule, InNumPy, NoRule, WithContext)}
 
 
 CUSTOM = """
@@ -887,7 +1054,9 @@ f.vmap(Both.apply)(v, u)
 f.vmap(f.grad(lambda x, y: sum(o.sum() for o in Both.apply(x, y))))(v, u)
 f.vmap(OwnRule.apply)(v)
 f.grad(lambda x: f.vmap(OwnRule.apply)(x).sum())(v)
+f.vmap(lambda x: f.vmap(lambda y: OwnRule.apply(x) * y)(u))(v)
 f.vmap(NoRule.apply)(v)
+f.jacrev(InNumPy.apply, chunk_size=1)(v)
 f.jvp(OwnRule.apply, (v,), (u,))
 f.grad(lambda x: WithContext.apply(x).sum())(v)
 f.vmap(WithContext.apply)(v)
@@ -940,6 +1109,59 @@ def test_functional_call_puts_the_parameters_back():
     with pytest.raises(RuntimeError):
         func.functional_call(net, {**zeros, "0.weight": engine.zeros(1)}, x)
     assert all(p is before[k] for k, p in net.named_parameters())
+
+
+STATES = """
+{'scale': t.full((2,), 5.0)}
+{'late': t.full((2,), 5.0)}
+{'w': t.full((2,), 5.0), 'count': t.ones(())}
+({'w': t.full((2,), 5.0)}, {'count': t.ones(())})
+{'w': None, 'count': t.ones(())}
+{'w': t.nn.Parameter(t.full((2,), 5.0)), 'scale': None}
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_functional_call_takes_attributes_and_gives_back_what_forward_leaves_in_them(state):
+    torch = pytest.importorskip("torch")
+
+    def run(t):
+        class Model(t.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = t.nn.Parameter(t.ones(2))
+                self.scale = t.ones(2)
+                self.register_buffer("count", t.zeros(()))
+
+            def forward(self, x):
+                self.count = self.count + 1
+                for name in ("w", "scale", "late"):
+                    x = x if getattr(self, name, None) is None else x * getattr(self, name)
+                return x
+
+        model, given = Model(), eval(state, {"t": t})
+        out = (func if t is engine else t.func).functional_call(model, given, t.ones(2))
+        dicts = given if isinstance(given, tuple) else [given]
+        after = {k: v is None or v.tolist() for d in dicts for k, v in d.items()}
+        own = [model.w.tolist(), model.scale.tolist(), model.count.tolist(), hasattr(model, "late")]
+        return out.tolist(), after, own, type(model.w) is t.nn.Parameter
+
+    assert run(engine) == run(torch)
+
+
+def test_gradients_with_batch_norm_update_the_buffers_that_are_given():
+    torch = pytest.importorskip("torch")
+
+    def run(t):
+        norm, x = t.nn.BatchNorm1d(3).double(), t.tensor(M)
+        params, buffers = dict(norm.named_parameters()), dict(norm.named_buffers())
+        f = func if t is engine else t.func
+        loss = lambda p, b, x: (f.functional_call(norm, (p, b), (x,)) ** 3).sum()  # noqa: E731
+        found = f.grad(loss)({k: p.detach() for k, p in params.items()}, buffers, x)
+        return [a.detach().numpy() for a in (*found.values(), *buffers.values())]
+
+    for ours, theirs in zip(run(engine), run(torch), strict=True):
+        np.testing.assert_allclose(ours, theirs, 1e-9, 1e-12)
 
 
 def test_functional_call_replaces_tied_parameters():

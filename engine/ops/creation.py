@@ -465,9 +465,10 @@ def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires
     n = math.ceil((end - start) / step)
     if not dtype.is_floating_point:  # PyTorch computes in that dtype; for others than int64 it counts before
         start, end, step = int(start), int(end), int(step)
-        if step == 0:
-            raise ValueError("step must be nonzero")
-        n = math.ceil((end - start) / step) if dtype is dtypes.int64 else n
+        if dtype is dtypes.int64:
+            if step == 0:
+                raise ValueError("step must be nonzero")
+            n = math.ceil((end - start) / step)
     if all(isinstance(v, int) for v in (start, step)):
         x = (start + np.arange(n) * step).astype(dtype.np)
     else:

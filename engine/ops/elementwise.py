@@ -25,7 +25,7 @@ from ..core.rules import camel
 from ..core.tensor import Tensor
 from .checks import no_kernel, number
 
-from .rows import binary, bits, broadcast_error, comparison, is_bool, is_integral, no_bools  # isort: skip
+from .rows import beside, binary, bits, broadcast_error, comparison, is_bool, is_integral, no_bools  # isort: skip
 from .rows import operand, refuse, register, to_array, unary, widened  # isort: skip
 from .writes import fits, in_place, zeros_for
 
@@ -203,7 +203,9 @@ def positive_part(x):
 
 
 def logistic(x):
-    """1 / (1 + exp(-x)); where exp overflows, that is 0."""
+    """1 / (1 + exp(-x)); where exp overflows, that is 0: in float16 from -11 on, so half precision is widened."""
+    if wide := x.itemsize == 2 and dtypes.accumulate_wider.get(x.dtype):
+        return logistic(x.astype(wide)).astype(x.dtype)
     try:
         e = xp_of(x).exp(-x)
     except TypeError:  # NumPy does not negate bools
@@ -257,7 +259,7 @@ log_gamma = special("gammaln")
 neg = unary("neg", lambda x: negated(x), lambda g, _: -g, integers="keep")
 sgn = unary("sgn", "sign", lambda g, _: zeros_for(g), integers="keep")  # nan of nan, and ten times as fast as sign
 abs = unary("abs", "absolute", lambda g, x: g * sgn(x), integers="keep", refuses="abs_cpu")
-sign = unary("sign", lambda x: xp_of(x).subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype != bool else x,
+sign = unary("sign", lambda x: xp_of(x).subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype != bool else x.copy(),
              lambda g, _: zeros_for(g), integers="keep")
 square = unary("square", lambda x: x * x if x.dtype != bool else x.astype(np.int64), lambda g, x: g * (x * 2.0),
                integers="keep", backward="PowBackward0")
@@ -500,13 +502,14 @@ def clamp(input, min=None, max=None, *, kind=None):
         side = "" if tensors else "_scalar" if len(given) == 2 else "_max_scalar" if low is None else "_min_scalar"
         refuse(f"clamp{side}_cpu", "b", x, *given)
     common = dtypes.result_type(*map(operand, (x, *given))).np
+    low, high = (beside(x, v) if type(v) in scalar_types else v for v in (low, high))
     low, high, wide = (v if v is None or type(v) in scalar_types else to_array(v, common) for v in (low, high, x))
     try:
         out = limited(wide, low, high)
     except OverflowError:  # what integers do not hold
         out = limited(wide, *(fits(v, common) if type(v) in scalar_types else v for v in (low, high)))
     except ValueError:
-        raise broadcast_error(x, low if high is None else high) from None
+        raise broadcast_error(x, *given) from None
     out = out.astype(common, copy=False)  # bfloat16 and a number make float32 in NumPy
     Backward = kind or (ClampTensor if tensors else Clamp)
     inside = True if low is None else wide >= low
@@ -547,10 +550,14 @@ def lerp(input, end, weight):
         names = [c_name(dtypes.of[v.dtype]) for v in (x, y)]
         raise RuntimeError(f"expected dtype {names[0]} for `end` but got dtype {names[1]}")
     refuse("lerp_kernel_scalar", "iub", x)
+    if type(w) not in scalar_types and w.ndim and w.dtype != x.dtype:
+        names = [c_name(dtypes.of[v.dtype]) for v in (x, w)]
+        raise RuntimeError(f"expected dtype {names[0]} for `weight` but got dtype {names[1]}")
+    wide = [v if type(v) in scalar_types else widened(v) for v in (x, y, w)]
     try:
-        out = choose_lerp(x, y, w).astype(x.dtype, copy=False)
+        out = choose_lerp(*wide).astype(x.dtype, copy=False)
     except ValueError:
-        raise broadcast_error(x, y) from None
+        raise broadcast_error(x, y, w) from None
     except TypeError:
         one_device(x, y)
         raise
@@ -609,7 +616,8 @@ def addcmul(input, tensor1, tensor2, *, value=1):
     refuse("addcmul_cpu_out", "b", x)
     if x.dtype not in dtypes.differentiable:
         value = fits(value, x.dtype).item()
-    out = array_of(Tensor(x) + Tensor(y) * Tensor(z) * value)
+    a, b, c = (Tensor(widened(v)) for v in (x, y, z))  # in float16 a product that ``value`` makes small may overflow
+    out = array_of(a + b * value * c).astype(x.dtype, copy=False)
     return record(Addcmul, out, (input, tensor1, tensor2), (y, z, value, (x.shape, y.shape, z.shape)))
 
 
@@ -621,7 +629,8 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
             "true division of tensor1 and tensor2. Write (input + value * tensor1 / tensor2)."
         )
-    out = array_of(Tensor(x) + Tensor(y) * value / Tensor(z))
+    a, b, c = (Tensor(widened(v)) for v in (x, y, z))
+    out = array_of(a + b * value / c).astype(x.dtype, copy=False)
     return record(Addcdiv, out, (input, tensor1, tensor2), (y, z, value, (x.shape, y.shape, z.shape)))
 
 

@@ -31,7 +31,7 @@ from .creation import zeros_like
 from .elementwise import choose, ne, scaled, sub
 from .elementwise import no_derivative as underived
 from .reduce import as_input
-from .rows import operand, pick, place, register
+from .rows import operand, pick, place, register, to_array
 from .shape import alias, cat, expand, expand_to, meshgrid, resized, select_at, slice_at, stack, unsqueeze_at, view_of
 from .transfers import number_for
 from .writes import copy_, fill_, fits, modify, number_in, zeros_for
@@ -724,9 +724,13 @@ def combinations(input, r=2, with_replacement=False):
 
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Element by element, whether it is one of ``test_elements``; one of the two may be a number."""
-    x, y = array_of(elements), array_of(test_elements)
-    xp = xp_of(x if isinstance(elements, Tensor) else y)
-    return Tensor(xp.asarray(xp.isin(x, y, invert=invert)))
+    have = array_of(elements if isinstance(elements, Tensor) else test_elements)
+    floats = dtypes.of[have.dtype].is_floating_point  # beside which a number is compared in their dtype
+    x, y = (
+        to_array(v, have.dtype) if floats and not isinstance(v, Tensor) else array_of(v)
+        for v in (elements, test_elements)
+    )
+    return Tensor(xp_of(have).asarray(xp_of(have).isin(x, y, invert=invert)))
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):

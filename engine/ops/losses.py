@@ -72,7 +72,8 @@ def legacy(size_average, reduce, reduction):
     """``reduction``, or what the two arguments mean that it replaced."""
     if size_average is None and reduce is None:
         return reduction
-    return "none" if reduce is False else "sum" if size_average is False else "mean"
+    kept, total = (value is not None and not value for value in (reduce, size_average))
+    return "none" if kept else "sum" if total else "mean"
 
 
 def by_reduction(loss, reduction, weight=None):
@@ -217,7 +218,7 @@ def picked_loss(input, t, weight, ignore_index, reduction):
         out, share = reduced(loss, "sum" if reduction == "mean" else reduction)[0], -weights
         if reduction == "mean":
             count = sum_array(weights)
-            out, share = out / count, share / (count + (count == 0))
+            out, share = out / count, share / count
     return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (x, t, share, where, good))
 
 

@@ -254,7 +254,10 @@ def comparison(name, forward):
         if state() not in quiet:  # nan in bfloat16 is "invalid"
             hush()
         try:
-            if type(y) not in scalar_types and x.dtype is not y.dtype:
+            if type(y) in scalar_types:
+                if x.dtype is BFLOAT16:
+                    y = beside(x, y)
+            elif x.dtype is not y.dtype:
                 return Tensor(promoted(forward, x, y)[0])
             return Tensor(forward(x, y))
         except ValueError:
@@ -296,6 +299,14 @@ def to_array(x, dtype):
     return np.asarray(x).astype(dtype)[()] if type(x) in scalar_types else x.astype(dtype)
 
 
+def beside(x, number):
+    """A number as it is compared with x: in bfloat16, beside which NumPy would compare in float32, it is rounded."""
+    return float(to_array(float(number), x.dtype)) if x.dtype is BFLOAT16 else number
+
+
+BFLOAT16 = dtypes.bfloat16.np
+
+
 def floating(dtype):
     """The NumPy dtype in which a function that has no integer results computes."""
     return dtype if dtypes.of[dtype].is_floating_point else dtypes.get_default_dtype().np
@@ -317,10 +328,12 @@ def undo_cast(rule, a, beside, common):
     return lambda g, x, y: cast(rule(g, cast(x, common), cast(y, common)), dtype)
 
 
-def broadcast_error(x, y):
+def broadcast_error(*operands):
     """PyTorch's error for shapes that cannot be broadcast together."""
+    shape: tuple = ()
     try:
-        common_shape(*(() if type(v) in scalar_types else v.shape for v in (x, y)))
+        for v in operands:
+            shape = common_shape(shape, () if type(v) in scalar_types else v.shape)
     except RuntimeError as error:
         return error
     return RuntimeError("the operation is not defined for these values")

@@ -62,7 +62,7 @@ OPERATORS = {
 }  # fmt: skip
 for name, operation in OPERATORS.items():
     setattr(Tensor, name, operation)
-for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
+for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
     setattr(Tensor, f"__i{name}__", in_place(OPERATORS[f"__{name}__"]))
 for name, text in texts.items():
     describe(vars(Tensor).get(name), text)

@@ -2,6 +2,7 @@
 
 import linecache
 import math
+import operator
 import re
 import warnings
 
@@ -95,6 +96,21 @@ torch.clamp_max(one, np.float64(2))
 x.all(np.int64(1))
 x.any(dim=np.int64(0))
 x.all([])
+# numbers beside half precision are compared in it
+torch.tensor([0.1, 0.3]).bfloat16() == 0.1
+torch.tensor([0.1, 0.3]).bfloat16() > 0.1
+torch.tensor(0.1).bfloat16() <= 0.1
+0.1 in torch.tensor([0.1]).bfloat16()
+torch.ones(2).bfloat16() < 1e300
+torch.tensor([0.1, 0.3]).bfloat16().clamp(0.1, 0.2)
+torch.isin(torch.tensor([0.1, 0.3]), 0.1)
+torch.isin(0.1, torch.tensor([0.1, 0.3]).bfloat16())
+# and what it does not hold between the steps of a formula
+(f16 * -4).sigmoid()
+torch.addcmul(f16, f16 * 100, f16 * 100, value=1e-3)
+torch.addcdiv(f16 * 0, f16 * 1e-5, f16 * 1e-5, value=-1e-3)
+torch.lerp(f16 * -20000, f16 * 20000, 0.25)
+(b3.sign().fill_(False), b3)[1]
 """)
 TOO_LARGE = cases("""
 i8.clamp(max=300)
@@ -462,6 +478,46 @@ def test_a_sum_is_along_whole_numbers(dim):
         arguments = {"var": ([0, dim],), "norm": (2, dim), "transpose": (dim, 0), "softmax": (x, dim)}
         with pytest.raises(TypeError):
             reduction(*arguments.get(reduction.__name__, (dim,)))
+
+
+MIXED = cases("""
+x.max(keepdim=True)
+torch.min(x, keepdim=True)
+x.median(keepdim=True)
+x.max(x, keepdim=True)
+x.var(0, unbiased=False, correction=1)
+torch.std_mean(x, True, correction=1)
+torch.unique(x, 0)
+torch.unique(x, dim=0, sorted=1)
+torch.isin(x, x, invert=1)
+torch.combinations(f32, 2, 1)
+f32.clone().bernoulli_(0.5, 1)
+""")
+
+
+@over("call", MIXED)
+def test_arguments_of_two_signatures_are_a_type_error(call):
+    torch = pytest.importorskip("torch")
+    for library in (engine, torch):
+        with pytest.raises(TypeError):
+            eval(call, data(library))
+
+
+IN_PLACE = [n for n in dir(operator) if n[0] == "i" and f"__{n[1:]}__" in dir(operator) and n != "iconcat"]
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_an_operator_in_place_writes_where_pytorchs_does(name):
+    torch = pytest.importorskip("torch")
+    found = []
+    for t in (engine, torch):
+        x = t.tensor([[6, 5], [1, 2]])
+        row = x[0]
+        try:
+            found.append((getattr(operator, name)(row, t.tensor([2, 1])) is row, x.tolist()))
+        except Exception as error:
+            found.append(type(error))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("name", ["mean", "prod", "amax", "median", "logsumexp", "std"])

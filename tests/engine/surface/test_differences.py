@@ -37,6 +37,12 @@ ROWS = [
         [float("inf"), 0.0],
     ),
     ("Writes through overlapping windows", "x = t.arange(5.0); x.unfold(0, 3, 1).mul_(2)", RuntimeError),
+    ("float64 to float16", "t.tensor([1 + 2**-11 + 2**-30], dtype=t.float16).item()", 1 + 2**-10),
+    (
+        "Columns moved within a tensor",
+        "x = t.arange(6.0).reshape(2, 3); x[:, 1:] = x[:, :-1]; x.tolist()",
+        [[0.0, 0.0, 1.0], [3.0, 3.0, 4.0]],
+    ),
     ("Floats as indices", "t.arange(5.0)[[0.0, 1.0]]", IndexError),
     (
         "Circular padding",
@@ -51,6 +57,7 @@ ROWS = [
         "(t.tensor([50], dtype=t.uint8) > 300).item()",
         False,
     ),
+    ("Comparisons of integers with a float", "(t.tensor([16777217]) == 16777216.0).item()", False),
     ("NumPy's names for tensors", "t.exp(x=t.ones(1))", TypeError),
     ("A bool among several dims", "t.ones(2, 2).sum((0, True))", TypeError),
     (
@@ -71,6 +78,11 @@ ROWS = [
     ),
     ("Embeddings", "F.embedding(t.tensor([0]), t.ones(2, 2), max_norm=1.0)", NotImplementedError),
     ("Pooling over three dimensions", "F.max_pool3d(t.ones(1, 1, 2, 2, 2), 2)", AttributeError),
+    (
+        "Adaptive means beside `inf`",
+        "x = t.tensor([[[1.0, float('inf'), 3.0, 4.0, 5.0]]]); F.adaptive_avg_pool1d(x, 3).isnan().any().item()",
+        True,
+    ),
     ("Recurrent networks", "t.nn.LSTM(2, 3)(t.ones(4, 1, 2))[0].grad_fn.name()", "StackBackward0"),
     (
         "`nn.utils.rnn.unpad_sequence`",
@@ -188,6 +200,7 @@ ROWS = [
     ("Values that mean nothing", "t.optim.SGD([t.ones(1)], lr=float('nan'))", ValueError),
     ("Attributes set by a program", "x = t.ones(2); x.mine = 1; hasattr(copy.copy(x), 'mine')", False),
     ("Memory identity of `x.numpy()`", "x = t.ones(2); x.numpy() is x.numpy()", True),
+    ("NumPy's tests of a tensor", "str(np.isnan(t.ones(2)).dtype)", "torch.bool"),
     ("`randperm` from 214,748,364 elements on", "t.randperm(214_748_365)", NotImplementedError),
     (
         "`.data` of a single number",

@@ -504,7 +504,7 @@ class BatchNorm(Normalization):
             if self.momentum is None:
                 momentum = 1.0 / float(self.num_batches_tracked)
         mean, var = (self.running_mean, self.running_var) if tracked else (None, None)
-        return self._normalized(input, mean, var, self.training or not tracked, momentum)
+        return self._normalized(input, mean, var, bool(self.training or not tracked), momentum)
 
     def _normalized(self, input, mean, var, training, momentum):
         return F.batch_norm(input, mean, var, self.weight, self.bias, training, momentum, self.eps)

@@ -34,10 +34,11 @@ from .writes import check_writable, fits, overwrite, zeros_for
 # ---- from Python data
 
 
-def leaf(array, requires_grad=False, name="tensor"):
+def leaf(array, requires_grad=False, name="tensor", pin_memory=False):
     """A new tensor for an array, made by the function ``name``."""
     t = Tensor(fresh(array))
-    return t if requires_grad is False else required(t, requires_grad, name)
+    t = t if requires_grad is False else required(t, requires_grad, name)
+    return t.pin_memory() if pin_memory else t
 
 
 def required(t, requires_grad, name):
@@ -194,14 +195,18 @@ def check_range(x, dtype):
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A new tensor holding a copy of ``data``: a number, nested lists, an array or a tensor."""
+    warn_of_copy(data, "torch.tensor")
+    be_quiet()
+    return leaf(brought(array_from(data, dtype), device), requires_grad, "tensor", pin_memory)
+
+
+def warn_of_copy(data, name):
+    """Warn of another way to copy a tensor than the function ``name``."""
     if isinstance(data, Tensor):
         warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            f"sourceTensor.detach().clone().requires_grad_(True), rather than {name}(sourceTensor).",
         )
-    be_quiet()
-    new = leaf(brought(array_from(data, dtype), device), requires_grad)
-    return new.pin_memory() if pin_memory else new
 
 
 def legacy_constructor(args, device, dtype=None):
@@ -319,11 +324,11 @@ def from_dlpack(ext_tensor):
     return Tensor(np.from_dlpack(ext_tensor))
 
 
-def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
+def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A 0-d tensor of a number, of the default dtype unless another is given."""
     value = number(s, "scalar_tensor", "s", 1)
     x = np.asarray(fits(value, dtypes.given(dtype, "scalar_tensor").np))
-    return leaf(moved(x, device), requires_grad, "scalar_tensor")
+    return leaf(moved(x, device), requires_grad, "scalar_tensor", pin_memory)
 
 
 def is_tensor(obj):
@@ -362,23 +367,23 @@ def factory(name):
                memory_format=None):  # fmt: skip
         shape = sizes(args, name, size)
         where, index = place(device)
-        x = where.make(index, name, shape, dtypes.given(dtype, name).np)
-        return leaf(x, requires_grad, name) if not pin_memory else leaf(x, requires_grad, name).pin_memory()
+        return leaf(where.make(index, name, shape, dtypes.given(dtype, name).np), requires_grad, name, pin_memory)
 
-    def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None):
+    def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False,
+             memory_format=None):  # fmt: skip
         x, kind = input.array, input.array.dtype if dtype is None else dtypes.given(dtype, name + "_like").np
         if device is None:
             xp = modules[type(x)]
-            return leaf(xp.asarray(getattr(xp, name + "_like")(x, kind)), requires_grad, name + "_like")
+            return leaf(xp.asarray(getattr(xp, name + "_like")(x, kind)), requires_grad, name + "_like", pin_memory)
         where, index = place(device)
-        return leaf(where.make(index, name, x.shape, kind), requires_grad, name + "_like")
+        return leaf(where.make(index, name, x.shape, kind), requires_grad, name + "_like", pin_memory)
 
     def new(self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
         title = "new_" + name
         shape = sizes(args, title, size)
         where, index = place(device or device_of(self.array))
         x = where.make(index, name, shape, dtypes.given(dtype, title, self.dtype).np)
-        return leaf(one_a_sample(x, self.array), requires_grad, title)
+        return leaf(one_a_sample(x, self.array), requires_grad, title, pin_memory)
 
     create.__doc__ = f"A tensor of a shape, as ``torch.{name}``."
     for function, title in ((create, name), (like, name + "_like"), (new, "new_" + name)):
@@ -391,50 +396,55 @@ ones, ones_like, new_ones = factory("ones")
 empty, empty_like, new_empty = factory("empty")
 
 
-def filled(name, size, fill_value, dtype, device, requires_grad, like=None):
+def filled(name, size, fill_value, dtype, device, requires_grad, pin_memory, like=None):
     """A tensor of one value; with the dtype and the device of ``like`` unless others are given."""
     value = number(fill_value, name, "fill_value", 2)
     default = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
     kind = dtypes.given(dtype, name, default if like is None else dtypes.of[like.dtype]).np
     where, index = place(device if like is None else device or device_of(like))
     x = where.make(index, "full", shape_of(size, name), fits(value, kind), kind)
-    return leaf(x if like is None else one_a_sample(x, like), requires_grad, name)
+    return leaf(x if like is None else one_a_sample(x, like), requires_grad, name, pin_memory)
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None):
+def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor of one value; its dtype is that of the value unless given."""
-    return filled("full", size, fill_value, dtype, device, requires_grad)
+    return filled("full", size, fill_value, dtype, device, requires_grad, pin_memory)
 
 
-def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None):
+def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False,
+              memory_format=None):  # fmt: skip
     """A tensor of one value with the shape and dtype of ``input``."""
-    return filled("full_like", input.array.shape, fill_value, dtype, device, requires_grad, input.array)
+    x = input.array
+    return filled("full_like", x.shape, fill_value, dtype, device, requires_grad, pin_memory, x)
 
 
-def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """``full`` with the dtype and the device of this tensor; inside of vmap, one for each sample where it has them."""
-    return filled("new_full", size, fill_value, dtype, device, requires_grad, self.array)
+    return filled("new_full", size, fill_value, dtype, device, requires_grad, pin_memory, self.array)
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
     """``tensor`` with the dtype and the device of this tensor."""
-    device = device or device_of(self.array)
-    return tensor(array_of(data), dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    warn_of_copy(data, "tensor.new_tensor")
+    x = array_from(data, dtype or self.dtype, name="new_tensor")
+    return leaf(brought(x, device or device_of(self.array)), requires_grad, "new_tensor")
 
 
-def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
+def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Ones on the diagonal, zeros elsewhere."""
     where, index = place(device)
     n, m = operator.index(n), m if m is None else operator.index(m)
-    return leaf(where.make(index, "eye", n, m, dtype=dtypes.given(dtype, "eye").np), requires_grad, "eye")
+    x = where.make(index, "eye", n, m, dtype=dtypes.given(dtype, "eye").np)
+    return leaf(x, requires_grad, "eye", pin_memory)
 
 
 def triangle_indices(name, side):
     """``tril_indices`` or ``triu_indices``: (rows, columns) of the elements of that triangle, row by row."""
 
-    def op(row, col, offset=0, *, dtype=None, device=None):
-        places = np.nonzero(side(np.ones((row, col), bool), offset))
-        return leaf(moved(np.stack(places).astype(dtypes.given(dtype, name, dtypes.int64).np), device))
+    def op(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False):
+        places = np.stack(np.nonzero(side(np.ones((row, col), bool), offset)))
+        x = moved(places.astype(dtypes.given(dtype, name, dtypes.int64).np), device)
+        return leaf(x, pin_memory=pin_memory)
 
     return register(name, "creation", op)
 
@@ -442,7 +452,8 @@ def triangle_indices(name, side):
 tril_indices, triu_indices = triangle_indices("tril_indices", np.tril), triangle_indices("triu_indices", np.triu)
 
 
-def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires_grad=False):
+def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires_grad=False, layout=None,
+           pin_memory=False):  # fmt: skip
     """Numbers from ``start`` (0) to ``end``, without it, by ``step``: int64, or the default dtype if one is a float."""
     given = [v for v in (start, end, step) if v is not None]
     if step is None and len(given) < 2:
@@ -473,7 +484,7 @@ def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires
         x = (start + np.arange(n) * step).astype(dtype.np)
     else:
         x = floats_from(start, step, n, dtype.np)
-    return leaf(moved(x, device), requires_grad, "arange")
+    return leaf(moved(x, device), requires_grad, "arange", pin_memory)
 
 
 def floats_from(start, step, n, dtype):
@@ -489,7 +500,7 @@ def floats_from(start, step, n, dtype):
     return (begin.astype(wide) + step * (i - first).astype(wide)).astype(np.float64).astype(dtype)
 
 
-def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False):
+def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """``steps`` numbers from ``start`` to ``end``, both included; computed from both ends, as PyTorch does."""
     dtype = dtypes.given(dtype, "linspace")
     start, end = ends("linspace", start, end, dtype)
@@ -502,7 +513,7 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False)
     first, last, step, i = wide(first), wide(last), wide(step), np.arange(steps)
     up, down = first + step * i.astype(wide), last - step * (steps - 1 - i).astype(wide)
     x = np.where(i < steps // 2, up, down).astype(work).astype(dtype.np) if steps != 1 else np.full(1, start, dtype.np)
-    return leaf(moved(x, device), requires_grad)
+    return leaf(moved(x, device), requires_grad, "linspace", pin_memory)
 
 
 def ends(name, start, end, dtype):
@@ -513,13 +524,14 @@ def ends(name, start, end, dtype):
     return (start, end) if dtype.is_floating_point else tuple(int(fits(v, dtype.np)) for v in (start, end))
 
 
-def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False):
+def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, layout=None,
+             pin_memory=False):  # fmt: skip
     """``base`` to the powers ``linspace(start, end, steps)``."""
     dtype = dtypes.given(dtype, "logspace")
     start, end = ends("logspace", start, end, dtype)
     base = number(base, "logspace", "base", 4, "float")
     powers = linspace(start, end, steps, dtype=dtypes.float64, device="cpu").array
-    return leaf(moved((base**powers).astype(dtype.np), device), requires_grad, "logspace")
+    return leaf(moved((base**powers).astype(dtype.np), device), requires_grad, "logspace", pin_memory)
 
 
 # ---- random numbers: arrays/random.py draws them
@@ -532,14 +544,15 @@ def random_factory(name, draw):
                pin_memory=False):  # fmt: skip
         shape = sizes(args, name, size)
         kind = dtypes.given(dtype, name).np
-        return leaf(drawn(device, draw, generator, shape, kind), requires_grad, name)
+        return leaf(drawn(device, draw, generator, shape, kind), requires_grad, name, pin_memory)
 
-    def like(input, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None, memory_format=None):
+    def like(input, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None, pin_memory=False,
+             memory_format=None):  # fmt: skip
         x, kind = input.array, input.array.dtype if dtype is None else dtypes.given(dtype, name + "_like").np
         if device is None:
             check_generator(generator)
-            return leaf(drawn_like(x, kind, draw, generator), requires_grad, name + "_like")
-        return leaf(drawn(device, draw, generator, x.shape, kind), requires_grad, name + "_like")
+            return leaf(drawn_like(x, kind, draw, generator), requires_grad, name + "_like", pin_memory)
+        return leaf(drawn(device, draw, generator, x.shape, kind), requires_grad, name + "_like", pin_memory)
 
     return register(name, "creation", create), register(name + "_like", "creation", like)
 
@@ -556,7 +569,8 @@ rand, rand_like = random_factory("rand", "uniform")
 randn, randn_like = random_factory("randn", "normal")
 
 
-def randint(low=None, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False):
+def randint(low=None, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False,
+            layout=None, pin_memory=False):  # fmt: skip
     """Integers from ``low`` (0) to ``high``, without it: ``randint(high, size)`` or ``randint(low, high, size)``."""
     given = [v for v in (low, high, size) if v is not None]
     if len(given) < 2:
@@ -574,37 +588,40 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, devic
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = dtypes.given(dtype, "randint", dtypes.int64).np
-    return leaf(drawn(device, "random", generator, shape, kind, low, high), requires_grad, "randint")
+    return leaf(drawn(device, "random", generator, shape, kind, low, high), requires_grad, "randint", pin_memory)
 
 
-def randint_like(input, low, high=None, *, dtype=None, device=None, requires_grad=False):
+def randint_like(input, low, high=None, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None,
+                 pin_memory=False, memory_format=None):  # fmt: skip
     """``randint`` with the shape and dtype of ``input``."""
     if high is None:
         low, high = 0, low
-    device = device or device_of(input.array)
-    return randint(low, high, input.array.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    x, dtype = input.array, dtype or input.dtype
+    return randint(low, high, x.shape, generator=generator, dtype=dtype, device=device or device_of(x),
+                   requires_grad=requires_grad, pin_memory=pin_memory)  # fmt: skip
 
 
-def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False):
+def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """The integers from 0 to n - 1 in random order."""
     n, kind = integer(n, "randperm", "n", 1), dtypes.given(dtype, "randperm", dtypes.int64).np
-    return leaf(drawn(device, "randperm", generator, n, kind), requires_grad, "randperm")
+    return leaf(drawn(device, "randperm", generator, n, kind), requires_grad, "randperm", pin_memory)
 
 
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False,
+def normal(mean=None, std=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False,
            layout=None, pin_memory=False):  # fmt: skip
-    """Normal samples: numbers and a size, or tensors (either or both) of means and deviations."""
+    """Normal samples: numbers and a size, or tensors (either or both) of means and deviations (1 by default)."""
     inputs = [v for v in (mean, std) if isinstance(v, Tensor)]
-    if size is None and inputs:
+    if size is None and inputs and mean is not None:
+        std = 1.0 if std is None else std
         if len(inputs) == 2:
             common_shape(*(v.array.shape for v in inputs))
         out = drawn(device_of(inputs[0].array), "normal_around", generator, array_of(mean), array_of(std))
         return record(NORMALS[len(inputs), inputs[0] is mean], out, inputs, [v.array.shape for v in inputs])
     if not isinstance(size, (tuple, list)) or not is_scalar(mean) or not is_scalar(std):
-        raise unfit("normal", mean, std, *(() if size is None else (size,)))
+        raise unfit("normal", *(v for v in (mean, std, size) if v is not None))
     mean, std = (number(v, "normal", "mean") for v in (mean, std))
     kind, shape = dtypes.given(dtype, "normal").np, sizes((size,), "normal")
-    return leaf(drawn(device, "normal", generator, shape, kind, mean, std), requires_grad, "normal")
+    return leaf(drawn(device, "normal", generator, shape, kind, mean, std), requires_grad, "normal", pin_memory)
 
 
 def bernoulli(input, p=None, *, generator=None):
@@ -639,6 +656,11 @@ def filler(name, draw, **defaults):
         check_writable(self)
         check_differs(self.array)
         check_generator(generator)
+        if len(args) > len(names):
+            raise TypeError(f"{name}() takes from 0 to {len(names)} positional arguments but {len(args)} were given")
+        for n in options.keys() - {*names[len(args) :]}:
+            wrong = "multiple values for" if n in names else "an unexpected keyword"
+            raise TypeError(f"{name}() got {wrong} argument '{n}'")
         values = {**defaults, **dict(zip(names, args)), **options}
         x = self.array
         numbers = [v if isinstance(v, float) or v is None or draw == "bernoulli" and isinstance(v, Tensor) else

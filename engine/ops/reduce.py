@@ -21,7 +21,7 @@ from ..core.linear import cast, reshape, sum_axes, sum_to, unsum
 from ..core.record import array_of, record, record_outputs
 from ..core.tensor import Tensor
 from . import return_types
-from .checks import check_floating, checked_dim, checked_dims, number
+from .checks import check_floating, checked_dim, checked_dims, listed, number
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, maximum, minimum, sgn
 from .rows import floating, pick, register, widened, with_asking
@@ -632,9 +632,9 @@ def logcumsumexp(input, dim):
 # ---- counts and tests
 
 
-def count_nonzero(input, dim=None):
+def count_nonzero(input, dim=None, *more):
     """Count the elements that are not zero, over ``dim``; int64."""
-    x = array_of(input)
+    x, dim = array_of(input), listed(dim, more, "count_nonzero", "dim") if more else dim
     return as_input((x != 0).sum(axes(dim, x.ndim)), input)
 
 

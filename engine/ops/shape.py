@@ -172,6 +172,8 @@ def ravel(input):
 def unflatten(input, dim, sizes):
     """One dim split into several, of which one may be -1."""
     shape, sizes = input.array.shape, listed(sizes, (), "unflatten", "sizes", 2)
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
     d = checked_dim(dim, len(shape))
     known = prod(n for n in sizes if n != -1)
     if shape[d] != known and (-1 not in sizes or not known or shape[d] % known):
@@ -182,10 +184,11 @@ def unflatten(input, dim, sizes):
     return view_of(input, (*shape[:d], *sizes, *shape[d + 1 :]))
 
 
-def squeeze(input, dim=None):
+def squeeze(input, dim=None, *more):
     """Without the dims of size 1: all of them, or of ``dim`` (an int or several) those that have size 1."""
-    if dim is None:
+    if dim is None and not more:
         return squeeze_all(input)
+    dim = listed(dim, more, "squeeze", "dim") if more else dim
     if isinstance(dim, (tuple, list)):
         return squeeze_some(input, checked_dims(dim, input.ndim))
     return squeeze_one(input, checked_dim(dim, input.ndim))
@@ -301,6 +304,8 @@ def spread(input, size):
             "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
             f"{max(d for d in range(lead) if size[d] == -1)}"
         )
+    if size and min(size) < -1:
+        raise RuntimeError("numel: integer multiplication overflow")
     return expand_to(input, (*size[:lead], *(have if n == -1 else n for n, have in zip(size[lead:], x.shape))))
 
 

@@ -16,7 +16,8 @@
 # names of arguments that PyTorch takes too: NumPy's, and those of one signature among several
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other", "input": "A",
            "from": "low", "to": "high", "split_size": "split_size_or_sections", "sections": "indices_or_sections",
-           "indices": "indices_or_sections", "tensor_indices_or_sections": "indices_or_sections"}  # fmt: skip
+           "indices": "indices_or_sections", "tensor_indices_or_sections": "indices_or_sections",
+           "element": "elements", "test_element": "test_elements"}  # fmt: skip
 
 # orders by position that PyTorch still takes, with a warning
 OLD_ORDERS = {
@@ -65,7 +66,7 @@ round.dim(Tensor input, *, int decimals=0, Tensor? out=None)
 fmax fmin logaddexp maximum minimum(Tensor input, Tensor other, *, Tensor? out=None)
 isneginf isposinf signbit(Tensor input, *, Tensor? out=None)
 isfinite isinf isnan positive(Tensor input)
-allclose isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, equal_nan=False)
+allclose isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)
 equal(Tensor input, Tensor other)
 float_power.any(Tensor input, Number|Tensor exponent, *, Tensor? out=None)
 float_power.any(Number input, Tensor exponent, *, Tensor? out=None)
@@ -83,7 +84,8 @@ sigmoid tanh(Tensor input)
 vector_norm(Tensor x, ord=2, int[]? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
 
 [reduce] function
-std_mean.any var_mean.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=False, *, correction=None)
+std_mean.any var_mean.any(Tensor input, int[]|bool? dim=None, bool? unbiased=None, bool keepdim=False, *,
+    correction=None)
 
 [reduce] function method
 sum mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None)
@@ -93,15 +95,20 @@ aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor? out=None)
 argmax argmin(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)
 median(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)
 bincount(Tensor input, Tensor? weights=None, int minlength=0)
-count_nonzero.any(Tensor input, int[]? dim=None)
 logsumexp(Tensor input, int[] dim, bool keepdim=False, *, Tensor? out=None)
 max.dim min.dim(Tensor input, int|Tensor? dim=None, bool keepdim=False, *, Tensor? other=None, Tensor? out=None)
 dist(Tensor input, Tensor other, p=2)
 nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None)
 logcumsumexp(Tensor input, int dim, *, Tensor? out=None)
 prod.dim(Tensor input, int? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None)
-std.any var.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=False, *, correction=None,
+std.any var.any(Tensor input, int[]|bool? dim=None, bool? unbiased=None, bool keepdim=False, *, correction=None,
     Tensor? out=None)
+
+[reduce] function
+count_nonzero.any(Tensor input, int[]? dim=None)
+
+[reduce] method
+count_nonzero.any(Tensor input, int[]? dim=None, *more)
 
 [reduce] function method in_place
 cumprod cumsum(Tensor input, int dim, *, dtype=None, Tensor? out=None)
@@ -119,6 +126,7 @@ swapdims=transpose transpose(Tensor input, int dim0, int dim1)
 reshape(Tensor input, int[] shape, *more)
 flip permute tile(Tensor input, int[] dims, *more)
 broadcast_to(Tensor input, int[] size, *more)
+squeeze(Tensor input, dim=None)
 
 [shape] function method
 adjoint fliplr flipud ravel t(Tensor input)
@@ -134,7 +142,6 @@ rot90(Tensor input, int k=1, dims=(0,1))
 select(Tensor input, int dim, int index)
 split(Tensor tensor, split_size_or_sections, int dim=0)
 split_with_sizes(Tensor input, int[] split_sizes, int dim=0)
-squeeze(Tensor input, dim=None)
 swapaxes=transpose(Tensor input, int axis0, int axis1)
 tensor_split(Tensor input, indices_or_sections, int dim=0)
 unbind(Tensor input, int dim=0)
@@ -149,35 +156,36 @@ H T mH mT broadcast_to clone contiguous flatten flip permute reshape swapdims=tr
 is_contiguous data_ptr storage_offset untyped_storage expand repeat view
 squeeze_ swapaxes_=transpose_ swapdims_=transpose_ t_ transpose_ unsqueeze_
 expand_as reshape_as view_as(Tensor input, Tensor other)
+squeeze(Tensor input, dim=None, *more)
 stride(Tensor input, int? dim=None)
 unfold(Tensor input, int dimension, int size, int step)
 
 [index] function
-combinations(Tensor input, int r=2, with_replacement=False)
-isin(elements, test_elements, *, assume_unique=False, invert=False, Tensor? out=None)
+combinations(Tensor input, int r=2, bool with_replacement=False)
+isin.any(elements, test_elements, *, bool assume_unique=False, bool invert=False, Tensor? out=None)
 where.any(Tensor condition, Number|Tensor? input=None, Number|Tensor? other=None, *, Tensor? out=None)
 
 [index] method
-index_put_(Tensor input, indices, values, accumulate=False)
+index_put_(Tensor input, indices, values, bool accumulate=False)
 where.any=where_method(Tensor self, Tensor condition, Number|Tensor other)
 
 [index] function method
-argsort.dim(Tensor input, int dim=-1, descending=False, *, stable=False)
+argsort.dim(Tensor input, int dim=-1, bool descending=False, *, bool stable=False)
 argwhere=nonzero(Tensor input)
 cummax cummin(Tensor input, int dim, *, Tensor? out=None)
 diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor? out=None)
 gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor? out=None)
-index_put(Tensor input, indices, values, accumulate=False)
+index_put(Tensor input, indices, values, bool accumulate=False)
 index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)
 kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False, *, Tensor? out=None)
 masked_select(Tensor input, Tensor mask, *, Tensor? out=None)
 msort(Tensor input, *, Tensor? out=None)
-nonzero(Tensor input, *, as_tuple=False, Tensor? out=None)
-sort.dim(Tensor input, int dim=-1, descending=False, *, stable=False, Tensor? out=None)
+nonzero(Tensor input, *, bool as_tuple=False, Tensor? out=None)
+sort.dim(Tensor input, int dim=-1, bool descending=False, *, bool? stable=False, Tensor? out=None)
 take(Tensor input, Tensor index, *, Tensor? out=None)
 take_along_dim(Tensor input, Tensor indices, int? dim=None, *, Tensor? out=None)
-topk(Tensor input, int k, int dim=-1, largest=True, sorted=True, *, Tensor? out=None)
-unique(Tensor input, sorted=True, return_inverse=False, return_counts=False, int? dim=None)
+topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor? out=None)
+unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) as _unique2
 repeat_interleave(Tensor input, repeats=None, int? dim=None, *, output_size=None)
 
 [index] function method in_place
@@ -201,7 +209,7 @@ svdvals(Tensor A, *, driver=None, Tensor? out=None) as linalg_
 matmul(Tensor input, Tensor other, *, Tensor? out=None) as linalg_
 matrix_norm(Tensor A, ord='fro', dim=(-2,-1), bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
 norm(Tensor A, ord=None, dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
-solve(Tensor A, Tensor B, *, left=True, Tensor? out=None) as linalg_
+solve(Tensor A, Tensor B, *, bool left=True, Tensor? out=None) as linalg_
 
 [linalg] function method
 bmm mm(Tensor input, Tensor mat2, *, Tensor? out=None)
@@ -231,20 +239,22 @@ Generator default_generator seed initial_seed
 eye(n, m=None, *, Tensor? out=None, **options)
 linspace(start, end, steps, *, Tensor? out=None, **options)
 logspace(start, end, steps, base=10.0, *, Tensor? out=None, **options)
-tril_indices triu_indices(int row, int col, int offset=0, *, dtype=None, device=None)
+tril_indices triu_indices(int row, int col, int offset=0, *, dtype=None, device=None, layout=None, pin_memory=False)
 ByteTensor CharTensor ShortTensor IntTensor LongTensor HalfTensor FloatTensor DoubleTensor BoolTensor BFloat16Tensor
 empty_like ones_like zeros_like(Tensor input, *, dtype=None, device=None, requires_grad=False, layout=None,
+    pin_memory=False, memory_format=None)
+full_like(Tensor input, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False,
     memory_format=None)
-full_like(Tensor input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None)
 is_complex is_floating_point is_inference is_signed(Tensor input)
 rand_like randn_like(Tensor input, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None,
-    memory_format=None)
-randint_like(Tensor input, low, high=None, *, dtype=None, device=None, requires_grad=False)
+    pin_memory=False, memory_format=None)
+randint_like(Tensor input, low, high=None, *, dtype=None, device=None, requires_grad=False, generator=None,
+    layout=None, pin_memory=False, memory_format=None)
 
 [creation] function method
 bernoulli(Tensor input, p=None, *, generator=None, Tensor? out=None)
 is_nonzero(Tensor input)
-multinomial(Tensor input, num_samples, replacement=False, *, generator=None, Tensor? out=None)
+multinomial(Tensor input, num_samples, bool replacement=False, *, generator=None, Tensor? out=None)
 
 [creation] method
 __array__ __array_wrap__ __bool__ __complex__ __contains__ __cuda_array_interface__ __deepcopy__ __dlpack__
@@ -284,7 +294,7 @@ log_softmax softmax(Tensor input, int dim, dtype=None, *, Tensor? out=None)
 cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None,
     reduction='mean', float label_smoothing=0.0) as cross_entropy_loss(input, target, weight, reduction, ignore_index,
     label_smoothing)
-kl_div(Tensor input, target, size_average=None, reduce=None, reduction='mean', log_target=False)
+kl_div(Tensor input, target, size_average=None, reduce=None, reduction='mean', bool log_target=False)
 nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None,
     reduction='mean') as nll_loss_nd
 binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')
@@ -303,8 +313,8 @@ cdist(Tensor x1, Tensor x2, float p=2.0, compute_mode=None)
 
 [norms] functional
 batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None,
-    training=False, float momentum=0.1, float eps=1e-05) as batch_norm(input, weight, bias, running_mean, running_var,
-    training, momentum, eps)
+    bool training=False, float momentum=0.1, float eps=1e-05) as batch_norm(input, weight, bias, running_mean,
+    running_var, training, momentum, eps)
 layer_norm(Tensor input, normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) as layer_norm(input,
     normalized_shape, weight, bias, eps)
 normalize(input, p=2.0, dim=1, eps=1e-12, Tensor? out=None)
@@ -316,16 +326,17 @@ instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None
 norm(Tensor input, p='fro', int[]? dim=None, bool keepdim=False, dtype=None, *, Tensor? out=None)
 
 [layers] functional
-embedding(Tensor input, Tensor weight, int? padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
-    sparse=False) as embedding(weight, indices=input, padding_idx)
+embedding(Tensor input, Tensor weight, int? padding_idx=None, max_norm=None, norm_type=2.0,
+    bool scale_grad_by_freq=False, bool sparse=False) as embedding(weight, indices=input, padding_idx,
+    scale_grad_by_freq, sparse)
 embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode='mean',
     sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None)
 linear(Tensor input, Tensor weight, Tensor? bias=None)
 one_hot(Tensor tensor, int num_classes=-1) as one_hot(input=tensor)
 
 [layers] function functional
-alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)
-dropout(Tensor input, p=0.5, training=True, inplace=False)
+alpha_dropout(Tensor input, p=0.5, bool training=False, inplace=False) as (input, p, train=training)
+dropout(Tensor input, p=0.5, bool training=True, inplace=False) as (input, p, train=training)
 
 [layers] functional
 dropout1d dropout2d dropout3d(input, p=0.5, training=True, inplace=False)
@@ -343,12 +354,12 @@ unfold(Tensor input, kernel_size, dilation=1, padding=0, stride=1) as im2col
 [pool] function functional
 adaptive_avg_pool1d(Tensor input, output_size)
 adaptive_max_pool1d(Tensor input, output_size, return_indices=False)
-avg_pool1d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True)
-max_pool1d max_pool2d(Tensor input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-    return_indices=False)
+avg_pool1d(Tensor input, kernel_size, stride=None, padding=0, bool ceil_mode=False, bool count_include_pad=True)
+max_pool1d max_pool2d(Tensor input, kernel_size, stride=None, padding=0, dilation=1, bool ceil_mode=False,
+    return_indices=False) as (input, kernel_size, stride, padding, dilation, ceil_mode)
 
 [pool] functional
-avg_pool2d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
+avg_pool2d(Tensor input, kernel_size, stride=None, padding=0, bool ceil_mode=False, bool count_include_pad=True,
     divisor_override=None)
 adaptive_avg_pool2d(input, output_size)
 adaptive_max_pool2d(input, output_size, return_indices=False)
@@ -361,5 +372,5 @@ pad(Tensor input, pad, mode='constant', float? value=None)
 
 [attention] functional
 scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0,
-    is_causal=False, float? scale=None, enable_gqa=False)
+    bool is_causal=False, float? scale=None, bool enable_gqa=False)
 """

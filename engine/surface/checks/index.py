@@ -7,7 +7,7 @@ from ...arrays.batches import samples
 from ...arrays.devices import violated
 from ...arrays.dispatch import device_names
 from ...core.tensor import Tensor
-from ...ops.checks import checked_dim, no_kernel, shown_kind, unfit
+from ...ops.checks import checked_dim, is_scalar, no_kernel, shown_kind, unfit
 from .. import messages as m
 from ..require import require
 
@@ -243,7 +243,8 @@ def combinations(input, r):
 
 
 def isin(elements, test_elements):
-    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+    tensors = [isinstance(v, Tensor) for v in (elements, test_elements)]
+    if not any(tensors) or not all(t or is_scalar(v) for t, v in zip(tensors, (elements, test_elements))):
         raise unfit("isin", elements, test_elements)
     for v in (elements, test_elements):
         require(type(v) is not bool and getattr(v, "dtype", None) is not dtypes.bool_, m.ISIN_BOOL)

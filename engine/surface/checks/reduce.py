@@ -3,7 +3,7 @@
 from ...arrays import dtypes
 from ...core.graph import mode
 from ...core.tensor import Tensor
-from ...ops.checks import no_kernel
+from ...ops.checks import no_kernel, unfit
 from ...ops.reduce import axes
 from .. import messages as m
 from ..require import require
@@ -34,14 +34,21 @@ amax, amin = over("amax()"), over("amin()")
 argmax, argmin = (over(title, IndexError, "", bools=False) for title in ("argmax()", "argmin()"))
 
 
-def max(input, dim, other):
+def max(input, dim, keepdim, other, *, name="max"):
+    if keepdim:
+        along_a_dim(name, dim)
     if other is None and not isinstance(dim, Tensor):
-        not_empty("max()", input, dim)
+        not_empty(f"{name}()", input, dim)
 
 
-def min(input, dim, other):
-    if other is None and not isinstance(dim, Tensor):
-        not_empty("min()", input, dim)
+def min(input, dim, keepdim, other):
+    max(input, dim, keepdim, other, name="min")
+
+
+def along_a_dim(name, dim):
+    """Refuse ``keepdim`` where all elements are reduced to one, or two tensors compared."""
+    if dim is None or isinstance(dim, Tensor):
+        raise unfit(name, *[dim] * (dim is not None), keepdim=True)
 
 
 def aminmax(input, dim):
@@ -50,25 +57,29 @@ def aminmax(input, dim):
         not_empty("aminmax", input, dim)
 
 
-def median(input, dim):
+def median(input, dim, keepdim):
+    if keepdim:
+        along_a_dim("median", dim)
     if input.array.dtype.kind == "b":
         raise no_kernel("median_cpu", input.array)
     if dim is not None:
         not_empty("median()", input, dim)
 
 
-def of_floats(name):
-    """The check of a reduction that integers have no result of."""
+def of_floats(title, name):
+    """The check of a reduction that integers have no result of; two of its arguments are names for one number."""
 
-    def check(input):
+    def check(input, dim, unbiased, correction):
+        if correction is not None and (unbiased is not None or type(dim) is bool):
+            raise unfit(title, correction=correction, unbiased=True)
         if not dtypes.of[input.array.dtype].is_floating_point:
             require(False, m.ONLY_FLOATS, name)
 
     return check
 
 
-var = std = of_floats("std and var")
-var_mean, std_mean = of_floats("var_mean"), of_floats("std_mean")
+var, std = of_floats("var", "std and var"), of_floats("std", "std and var")
+var_mean, std_mean = of_floats("var_mean", "var_mean"), of_floats("std_mean", "std_mean")
 
 
 def dist(input, other):

@@ -114,6 +114,8 @@ torch.arange("a", 3)
 torch.linspace("a", 1, 2)
 torch.linspace(0, 1, 5.0)
 torch.normal(0.0, 1.0, 2)
+torch.normal(0.0, size=(2,))
+torch.normal(std=torch.ones(2))
 torch.normal("a", 1.0, (2,))
 torch.eye(2, 3.0)
 """)
@@ -168,6 +170,31 @@ torch.softmax(torch.ones(2), 0, dtype=float)
 torch.nn.Linear(2, 2, dtype=float).weight.abs() * 0
 torch.nn.Linear(2, 2).to(float).weight.abs() * 0
 torch.ones(2, device="cpu:1")
+torch.arange(1, 3, 0.5, dtype=torch.int32)
+torch.randint_like(torch.ones(3), 5, generator=torch.Generator().manual_seed(0))
+torch.normal(torch.zeros(2), 0.0)
+""")
+# all factories take where the memory is to be
+IN_MEMORY = cases("""
+torch.tensor([1.0], {})
+torch.zeros(2, {})
+torch.full((2,), 1.0, {})
+torch.arange(3, {})
+torch.eye(2, {})
+torch.linspace(0, 1, 2, {})
+torch.logspace(0, 1, 2, {})
+torch.scalar_tensor(2.0, {})
+torch.tril_indices(2, 2, {})
+torch.randperm(1, {})
+torch.randint(1, (2,), {})
+torch.rand((0,), {})
+torch.normal(0.0, 0.0, (2,), {})
+torch.ones_like(torch.ones(2), {})
+torch.full_like(torch.ones(2), 3, {})
+torch.rand_like(torch.ones(0), {})
+torch.randint_like(torch.ones(2), 1, {})
+torch.ones(2).new_zeros(2, {})
+torch.ones(2).new_full((2,), 3, {})
 """)
 NAMES = {"np": np, "deque": deque}
 
@@ -192,6 +219,22 @@ def test_tensor_as_pytorch(expression):
     torch = pytest.importorskip("torch")
     mine, theirs = (eval(expression, {"torch": library, **NAMES}) for library in (engine, torch))
     assert repr(mine) == repr(theirs)
+
+
+@over("expression", IN_MEMORY)
+def test_a_factory_pins_memory_where_pytorch_does(expression):
+    torch = pytest.importorskip("torch")
+    mine, theirs = (eval(expression.format("pin_memory=False"), {"torch": library}) for library in (engine, torch))
+    assert repr(mine) == repr(theirs)
+    for library in (engine, torch):
+        if not library.cuda.is_available():
+            with pytest.raises(RuntimeError):
+                eval(expression.format("pin_memory=True"), {"torch": library})
+
+
+def test_a_tensor_of_a_tensor_is_better_copied():
+    with pytest.warns(UserWarning, match=r"rather than tensor\.new_tensor\(sourceTensor\)"):
+        assert engine.ones(1).new_tensor(engine.ones(2)).tolist() == [1.0, 1.0]
 
 
 def test_randint_takes_its_limit_by_name():

@@ -11,8 +11,12 @@ from ..core.tensor import Tensor
 
 
 def shown_kind(kind):
-    """A type as PyTorch's errors call it."""
-    return kind.__name__ if kind.__module__ in ("builtins", "engine") else f"{kind.__module__}.{kind.__name__}"
+    """A type as PyTorch's errors call it: with its module where it is written in C."""
+    home = "torch" if kind.__module__.startswith("engine.arrays") else kind.__module__ if kind.__flags__ & IN_C else ""
+    return kind.__name__ if home in ("", "builtins") else f"{home}.{kind.__name__}"
+
+
+IN_C = 1 << 8  # the flag of types whose attributes nobody sets
 
 
 def checked_dim(dim, ndim):

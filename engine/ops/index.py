@@ -26,7 +26,7 @@ from ..core.linear import cast, clone, contiguous, reshape, sum_to
 from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from . import return_types
-from .checks import checked_dim, integer, unfit
+from .checks import checked_dim, integer, shown_kind, unfit
 from .creation import zeros_like
 from .elementwise import choose, ne, scaled, sub
 from .elementwise import no_derivative as underived
@@ -323,7 +323,7 @@ def explain(x, dims, indices):
 def setitem(self, key, value):
     """``x[key] = value``: written into the memory of x, in the graph."""
     if not isinstance(value, Tensor) and not isinstance(value, (int, float, bool, np.generic)):
-        raise TypeError(f"can't assign a {type(value).__name__} to a {Tensor.typename(self.array)}")
+        raise TypeError(f"can't assign a {shown_kind(type(value))} to a {Tensor.typename(self.array)}")
     if key is False:
         return
     if type(key) is int:

@@ -18,6 +18,7 @@ from ..core.linear import cast, sum_to
 from ..core.record import array_of
 from ..core.tensor import Tensor
 from ..core.views import views_may_overlap
+from .checks import misfit
 from .transfers import number_for, transfer
 
 
@@ -169,7 +170,7 @@ def copy_(self, other, non_blocking=False):
     """Write ``other``, broadcast and cast, into this tensor."""
     if not isinstance(other, Tensor):
         if type(other) not in scalar_types:
-            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+            raise misfit(other, "copy_", "other", 1, "Tensor")
         other = Tensor(np.asarray(other))
     other = transfer(other, self.device)
     y = other.shared()

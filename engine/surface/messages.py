@@ -162,6 +162,7 @@ TAKE_ALONG_DTYPE = "torch.take_along_dim(): dtype of indices should be Long but 
 TAKE_ALONG_DIMENSIONS = "torch.take_along_dim(): input and indices should have the same number of dimensions, but got {} dimensions for input, and {} dimensions for indices"
 DIM_OF_SCALAR = "Dimension specified as {} but tensor has no dimensions"
 TAKE_DTYPE = "take(): Expected a long tensor for index, but got {}"
+TAKE_FROM_NOTHING = "take(): tried to take from an empty tensor"
 TAKE_OUT_OF_RANGE = "out of range: tried to access index {} on a tensor of {} elements."
 MASKED_FILL_DTYPE = "masked_fill_ only supports boolean masks, but got mask with dtype {}"
 MASKED_SELECT_DTYPE = "masked_select: expected BoolTensor for mask"

@@ -8,7 +8,7 @@ from ..arrays.warn import warn
 from ..core.graph import AccumulateGrad, Output, extend
 from ..core.tensor import Tensor, require_grad
 from ..core.versions import leave, replace
-from ..ops.checks import checked_dim
+from ..ops.checks import checked_dim, shown_kind
 from .node_names import edge
 from .printing import format_tensor, tensor_repr
 
@@ -110,7 +110,7 @@ class Surface:
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(
-                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                    f"assigned grad expected to be a Tensor or None but got grad of type {shown_kind(type(value))}"
                 )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
@@ -161,7 +161,7 @@ class Surface:
     @data.setter
     def data(self, value):
         if not isinstance(value, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+            raise TypeError(f"Variable data has to be a tensor, but got {shown_kind(type(value))}")
         if value.array.dtype != self.array.dtype and self.node is not None and not value.dtype.is_floating_point:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if not same_place(self.shared(), value.shared()):

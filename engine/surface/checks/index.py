@@ -189,6 +189,7 @@ def take_along_dim(input, indices, dim):
 def take(input, index):
     n, i = input.array.size, index.array
     require(i.dtype == np.int64, m.TAKE_DTYPE, i.dtype)
+    require(n or not i.size, m.TAKE_FROM_NOTHING, error=IndexError)
     in_range(i + n * (i < 0), n, m.TAKE_OUT_OF_RANGE, n)
 
 

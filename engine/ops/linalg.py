@@ -507,9 +507,9 @@ def inverse_at(x):
 
     host, n = moved(x, cpu), x.shape[-1]
     eliminate, substitute = get_lapack_funcs(("getrf", "getrs"), (host,))
-    unit = np.eye(n, dtype=x.dtype)
+    unit = xp_of(host).eye(n, dtype=x.dtype)
     each = [substitute(*eliminate(matrix)[:2], unit, trans=1)[0].T for matrix in host.reshape(-1, n, n)]
-    return moved(np.stack(each).reshape(x.shape), device_of(x))
+    return moved(xp_of(host).stack(each).reshape(x.shape), device_of(x))
 
 
 def solve(A, B, *, left=True):

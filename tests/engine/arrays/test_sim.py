@@ -308,8 +308,9 @@ WITHOUT_CUDA = [
 
 
 def outcome(library, program):
+    names = compile(program, "<program>", "eval").co_names
     try:
-        return repr(eval(program, {**vars(library), "nn": library.nn, "cuda": library.cuda}))
+        return repr(eval(program, {}, {name: getattr(library, name) for name in names if hasattr(library, name)}))
     except Exception as error:
         return type(error).__name__, str(error).split("\n")[0]
 
